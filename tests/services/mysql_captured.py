@@ -21,9 +21,10 @@ from tests.services.mysql_server import started_server
 from joinery.capture.capture import Capture, CaptureOptions
 from joinery.capture.mysql import MysqlDatabase
 from joinery.capture.spool import SpoolFolder
-from joinery.clients.mysql import MysqlAddress, MysqlLink
+from joinery.clients.mysql import MysqlLink
 from joinery.dev.service import Service
 from joinery.model.warning import RunWarning
+from joinery.project.mysql_address import MysqlAddress
 from joinery.spark.jar import capture_jar
 
 SERVER_ID = 3_000_000_001

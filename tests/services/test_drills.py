@@ -146,6 +146,7 @@ def slot_dropped(night: Night, run: Command) -> Command:
     night.source.execute("delete from customer where id = 1")
     drill.type()
     drill.type()
+    drill.type()
     line, _ = drill.next()
     again = night.run(line)
     again.wait_for(lambda: night.right() and live(0) and again.told("caught up"))

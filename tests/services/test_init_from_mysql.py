@@ -14,12 +14,12 @@ from typer.testing import CliRunner
 
 import joinery as jn
 from joinery.cli.commands import app
-from joinery.clients.mysql import MysqlAddress
 from joinery.dev.service import Service
 from joinery.model.table import Column, ForeignKey, TableName
 from joinery.onboarding.mysql_catalog import read_tables
 from joinery.onboarding.proposal_text import VARIABLE
 from joinery.plan.check import check
+from joinery.project.mysql_address import MysqlAddress
 from joinery.project.onboard import OnboardError
 
 if TYPE_CHECKING:

@@ -146,6 +146,17 @@ def test_a_server_whose_certificate_is_verified_is_captured(
     assert {1: "Ada", 2: mode} == {k: row["name"] for k, row in rows_of(spool, "customer").items()}
 
 
+def test_the_log_of_a_server_that_asks_for_tls_is_read_over_it_without_an_option(
+    secured: Secured, tmp_path: Path
+) -> None:
+    database = database_of(secured.address, "customer")
+
+    with capturing(database, claimed(tmp_path, database)) as capture:
+        capture.reach_end()
+
+    assert capture.error is None
+
+
 @pytest.mark.parametrize("mode", ["verify_ca", "verify_identity"])
 def test_a_server_of_another_authority_is_refused(
     secured: Secured, mode: str, tmp_path: Path

@@ -22,8 +22,9 @@ from tests.services.mysql_server import started_server
 
 from joinery.capture.mysql import MysqlDatabase
 from joinery.capture.spool import CaptureLostError, SpoolFolder
-from joinery.clients.mysql import MysqlAddress, MysqlLink
+from joinery.clients.mysql import MysqlLink
 from joinery.dev.service import Service
+from joinery.project.mysql_address import MysqlAddress
 
 pytestmark = pytest.mark.services
 _STATEMENT = "set session binlog_format = 'STATEMENT'"

@@ -26,6 +26,7 @@ from typing import IO
 from joinery.capture.beginning import Beginning
 from joinery.capture.bulk import BrokenOffError
 from joinery.capture.database import LogDatabase
+from joinery.capture.ended import forget_ended, note_ended
 from joinery.capture.full_spool import full_spool
 from joinery.capture.joining import Joining
 from joinery.capture.keep import Applied
@@ -255,6 +256,7 @@ class Capture:
             self.error = full_spool(self._spool, str(error)) or CaptureError(
                 f'the capture of source "{self._options.name}" failed: {error}'
             )
+        note_ended(self._spool, self.error)
 
     def _follow(self) -> None:
         while not self._closing.is_set():
@@ -380,6 +382,7 @@ class Capture:
             "seal": asdict(seal) if seal is not None else None,
         }
         self._spool.note_begun()
+        forget_ended(self._spool)
         with _appended(self._spool.log) as log:
             process = self._started(log.fileno(), prepared.plugin)
         if process is None:

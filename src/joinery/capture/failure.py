@@ -19,7 +19,7 @@ _HINTS = {
     "42501": "Its user lacks a right: grant select on the tables; or alter role … replication, or,"
     " with row-level security, bypassrls;",
 }
-# Who is not let in is told no SQLSTATE: by what the server says, what fixes it.
+# Who is not let in is told no SQLSTATE: by what the server or the driver says, what fixes it.
 _FULL = (
     "too many connections",
     "too many clients",
@@ -27,6 +27,9 @@ _FULL = (
     "requested standby connections exceed",
 )
 _REFUSED = {
+    "invalid URI query parameter": _CHECK,
+    "invalid connection option": _CHECK,
+    "invalid sslmode value": _CHECK,
     "password authentication": _CHECK,
     "Peer authentication": _CHECK,
     "Ident authentication": _CHECK,

@@ -31,8 +31,9 @@ from joinery.capture.mysql_tables import check_tables, columns_of_tables, kind_o
 from joinery.capture.schema_history import HISTORY, noted_since
 from joinery.capture.server import Prepared, ServerAwayError, pattern_of
 from joinery.capture.spool import ANEW, CaptureError, CaptureLostError, SpoolFolder
-from joinery.clients.mysql import CLIENT_ERRORS, MysqlAddress, MysqlError, MysqlLink
+from joinery.clients.mysql import CLIENT_ERRORS, MysqlError, MysqlLink
 from joinery.model.warning import RunWarning
+from joinery.project.mysql_address import AddressError, MysqlAddress
 
 _QUEUE_BYTES = 32 << 20
 _SILENT_MS = 60_000
@@ -99,7 +100,7 @@ class MysqlDatabase:
     def _address(self) -> MysqlAddress:
         try:
             return MysqlAddress.of(self.url)
-        except MysqlError as error:
+        except AddressError as error:
             raise CaptureError(error.message, hint=error.hint) from error
 
     def following(self, tables: tuple[str, ...]) -> Self:
@@ -143,9 +144,10 @@ class MysqlDatabase:
                 check_logged(link, plugin, self.tables)
                 check_tables(link, self)
                 self._check_place(link, plugin, spool)
+                settings = self._settings(plugin, spool, encrypted=link.encrypted)
             except MysqlError as error:
                 raise self.failure(error) from error
-        return Prepared(self.settings(plugin, spool), 0, plugin=plugin, silent_ms=_SILENT_MS)
+        return Prepared(settings, 0, plugin=plugin, silent_ms=_SILENT_MS)
 
     def check_server(self) -> None:
         """Refuse a server whose log cannot be followed, or not by us.
@@ -166,7 +168,7 @@ class MysqlDatabase:
         check_rights(link)
         return plugin
 
-    def settings(self, plugin: Plugin, spool: SpoolFolder) -> dict[str, str]:
+    def _settings(self, plugin: Plugin, spool: SpoolFolder, *, encrypted: bool) -> dict[str, str]:
         """Return the settings of Debezium's connector; the password is among them."""
         address = self._address
         return {
@@ -178,7 +180,7 @@ class MysqlDatabase:
             "database.user": address.user,
             "database.password": address.password,
             "database.server.id": str(self.server_id),
-            **_secured(plugin, address),
+            **_secured(plugin, address, encrypted=encrypted),
             **certificate_settings(plugin, address, spool.path.absolute()),
             "table.include.list": ",".join(map(pattern_of, self.tables)),
             "snapshot.mode": "initial",
@@ -464,10 +466,18 @@ def _swapped(table: str) -> RunWarning:
     )
 
 
-def _secured(plugin: Plugin, address: MysqlAddress) -> dict[str, str]:
+def _secured(plugin: Plugin, address: MysqlAddress, *, encrypted: bool) -> dict[str, str]:
+    """Return a connector's settings for TLS.
+
+    Args:
+        plugin: Which connector reads the log.
+        address: Where the database is.
+        encrypted: Whether our own connection got TLS: MariaDB's connector cannot prefer it.
+    """
     if plugin == "mariadb":
+        wanted = "required" if encrypted and address.ssl_mode == "preferred" else address.ssl_mode
         return {
-            "database.ssl.mode": _MARIADB_MODES[address.ssl_mode],
+            "database.ssl.mode": _MARIADB_MODES[wanted],
             # The driver makes a date of a year else, and of the year 0 it cannot.
             "driver.yearIsDateType": "false",
         }

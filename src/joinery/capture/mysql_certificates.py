@@ -11,8 +11,8 @@ from pathlib import Path
 
 from joinery.capture.mysql_log import Plugin
 from joinery.capture.spool import CaptureError
-from joinery.clients.mysql import MysqlAddress
 from joinery.errors import needs_extra
+from joinery.project.mysql_address import MysqlAddress
 
 _STORE = "certificates.p12"
 _PASSWORD = "joinery"

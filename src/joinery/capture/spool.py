@@ -3,11 +3,11 @@
 Layout: `source.json` says whose the spool is, `position.json` up to where the database's log is
 in it (written by the capture itself, on the disk before the database hears of it), `files` has
 a folder per table, whose files each name the one before it, `capture.log` what the connector
-says, `paused.json` who let it pause. Aside stand, a folder per table too, `.rows` that are being
-read, `.held` changes of tables whose rows are not in place yet, and `tail` files that are followed
-while they are written; `unread.json` says which tables cannot be read, and why; `oids.json` which
-tables PostgreSQL had by their names, and `published.json` by which entries of its publication;
-`schema-history.jsonl` what a binary log told of its tables.
+says, `paused.json` who let it pause, `ended.json` how the last one ended. Aside stand, a folder per
+table too, `.rows` that are being read, `.held` changes of tables whose rows are not in place yet,
+and `tail` files that are followed while they are written; `unread.json` says which tables cannot be
+read, and why; `oids.json` which tables PostgreSQL had by their names, and `published.json` by which
+entries of its publication; `schema-history.jsonl` what a binary log told of its tables.
 
 Invariant: a spool has the changes of one slot of one database without a gap, from the first
 reading of its tables on; a gap ends it, and the next one has another id.

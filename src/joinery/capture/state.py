@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from typing import assert_never
 
 from joinery.capture.chunks import Chunks
 from joinery.capture.database import LogDatabase
+from joinery.capture.ended import Ended, ended_of
 from joinery.capture.keep import SpoolKeep
 from joinery.capture.missing import Missing, missing_files, missing_text
 from joinery.capture.mysql import MysqlDatabase
@@ -42,6 +44,7 @@ class SourceState:
         awaited: Those of them whose rows come from an export.
         rows_read: Of those that are being read, how many rows are.
         unreadable: Why some cannot be read, by table.
+        ended: How the last capture has ended; None while one runs, or where that was killed.
         paused_by: Who let the capture pause; empty where nobody did.
         spool_bytes: Of the change files that are kept.
         spool_files: How many they are.
@@ -66,6 +69,7 @@ class SourceState:
     awaited: Sequence[str] = ()
     rows_read: Mapping[str, int] = field(default_factory=dict)
     unreadable: Mapping[str, str] = field(default_factory=dict)
+    ended: Ended | None = None
     paused_by: str = ""
     spool_bytes: int = 0
     spool_files: int = 0
@@ -81,19 +85,31 @@ class SourceState:
         """Return the state for people, a row per fact."""
         behind = "" if self.behind_bytes is None else f", {_size(self.behind_bytes)} behind"
         heard = "" if self.heard_s is None else f", last seen {self.heard_s:,.0f} s ago"
-        state = "running" if self.capturing else "not running"
-        state = f"paused by {self.paused_by}" if self.paused_by else state
         whole = "" if self.spool_whole else ", older ones were removed"
         spool = f"{self.spool_files:,} files, {_size(self.spool_bytes)}{whole}"
         return [
             ("source", self.name),
-            ("capture", f"{state}{behind}{heard}"),
+            ("capture", f"{self._capture()}{behind}{heard}"),
+            *self._why_ended(),
             self._log(),
             ("spool", spool),
             *(("missing", missing_text(*each)) for each in sorted(self.spool_missing.items())),
             ("readers", ", ".join(self.readers) or "none"),
             *(("table", f"{each}: {self._table(each)}") for each in self.tables),
         ]
+
+    def _capture(self) -> str:
+        if self.paused_by:
+            return f"paused by {self.paused_by}"
+        if self.capturing:
+            return "running"
+        return f"not running since {_time(self.ended.at)}" if self.ended else "not running"
+
+    def _why_ended(self) -> Iterator[tuple[str, str]]:
+        if self.ended is not None and self.ended.message:
+            yield "because", f"{self.ended.message} [{self.ended.code}]"
+        if self.ended is not None and self.ended.hint:
+            yield "hint", self.ended.hint
 
     def _log(self) -> tuple[str, str]:
         kept = "none" if self.kept_bytes is None else f"keeps {_size(self.kept_bytes)}"
@@ -113,6 +129,10 @@ class SourceState:
             why = self.unreadable.get(table)
             return f"{state}: {why}" if why else state
         return "read"
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _size(count: int) -> str:
@@ -144,7 +164,7 @@ def state_of(name: str, database: LogDatabase, spool: SpoolFolder) -> SourceStat
             log = _binary_log(database, place)
         case _:
             assert_never(database)
-    keep, paused = SpoolKeep(spool), spool.paused
+    keep, paused, capturing = SpoolKeep(spool), spool.paused, spool.held()
     files, known = keep.sizes(), spool.identity
     joining = known.joining if known else ()
     unread, awaited = (known.unread, known.awaited) if known else ((), ())
@@ -152,7 +172,7 @@ def state_of(name: str, database: LogDatabase, spool: SpoolFolder) -> SourceStat
     return SourceState(
         name=name,
         slot=database.slot if isinstance(database, PostgresDatabase) else "",
-        capturing=spool.held(),
+        capturing=capturing,
         read=position is not None and {*unread} != {*database.tables},
         kept_bytes=log.kept_bytes,
         wal_status=log.status,
@@ -165,6 +185,7 @@ def state_of(name: str, database: LogDatabase, spool: SpoolFolder) -> SourceStat
         awaited=awaited,
         rows_read={each: done.rows for each, done in chunks.items() if done and done.rows},
         unreadable={each: why for each, why in spool.unreadable.items() if each in joining},
+        ended=None if capturing else ended_of(spool),
         paused_by=paused.by if paused else "",
         spool_bytes=sum(files),
         spool_files=len(files),

@@ -7,22 +7,16 @@ from __future__ import annotations
 
 import ssl
 from contextlib import suppress
-from dataclasses import dataclass, field
-from ipaddress import ip_address
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
-from urllib.parse import parse_qs, unquote, urlsplit
 
 from joinery.errors import RunError, needs_extra
+from joinery.project.mysql_address import MysqlAddress
 
 if TYPE_CHECKING:
     import pymysql
 
 _CONNECT_S = 10
 _ANSWER_S = 60
-_PORT = 3306
-_SSL_MODES = ("disabled", "preferred", "required", "verify_ca", "verify_identity")
-_VERIFYING = ("verify_ca", "verify_identity")
 _UNREACHED = "Check its URL, and that it is up."
 _CERTIFICATE = (
     "Check that ssl-ca in its URL is the file of the authority that signed it, and for"
@@ -39,75 +33,6 @@ class MysqlError(RunError):
     def __init__(self, message: str, *, number: int = 0, detail: str = "", hint: str = "") -> None:
         super().__init__(message, detail=detail, hint=hint)
         self.number = number
-
-
-@dataclass(frozen=True, slots=True)
-class MysqlAddress:
-    """Where a database is, and as whom we go there.
-
-    Attributes:
-        ssl_mode: One of disabled, preferred, required, verify_ca, verify_identity.
-        ssl_ca: The file of the certificates that the server's is verified by, in PEM; empty where
-            it is not verified.
-    """
-
-    host: str
-    port: int
-    user: str
-    password: str = field(repr=False)
-    database: str
-    ssl_mode: str
-    ssl_ca: str = ""
-
-    @classmethod
-    def of(cls, url: str) -> MysqlAddress:
-        """Return what a URL tells.
-
-        Raises:
-            MysqlError: It has an option that is not there, or options that do not go together.
-
-        Example:
-            >>> MysqlAddress.of("mysql://ada:engine@db/shop").shown
-            'db:3306/shop'
-        """
-        parts = urlsplit(url)
-        given = parse_qs(parts.query, keep_blank_values=True)  # a blank one must not mean no TLS
-        blank = next((name for name, values in given.items() if "" in values), "")
-        if blank:
-            raise MysqlError(
-                f'the URL of a database of MySQL has an empty "{blank}"',
-                hint="Give it a value, or leave it out: a variable in the URL may not be set.",
-            )
-        authority = next(iter(given.pop("ssl-ca", ())), "")
-        unsaid = "verify_ca" if authority else "preferred"  # as MySQL's own client
-        mode = next(iter(given.pop("ssl-mode", ())), unsaid).lower()
-        if mode not in _SSL_MODES or given:
-            wrong = next(iter(given), f"ssl-mode={mode}")
-            raise MysqlError(
-                f'the URL of a database of MySQL cannot have "{wrong}"',
-                hint=f"It may have ssl-mode={', ssl-mode='.join(_SSL_MODES)}, and ssl-ca.",
-            )
-        _check_authority(mode, authority)
-        if mode == "verify_identity" and _is_number(parts.hostname or ""):
-            raise MysqlError(
-                "the URL of a database of MySQL has ssl-mode=verify_identity and no host name",
-                detail="The log is read from a host whose name is verified.",
-                hint="Write the name that its certificate is for, or ssl-mode=verify_ca.",
-            )
-        return cls(
-            host=parts.hostname or "localhost",
-            port=parts.port or _PORT,
-            user=unquote(parts.username or "root"),
-            password=unquote(parts.password or ""),
-            database=unquote(parts.path.lstrip("/")),
-            ssl_mode=mode,
-            ssl_ca=str(Path(authority).absolute()) if authority else "",
-        )
-
-    @property
-    def shown(self) -> str:
-        """Host, port and name, for messages."""
-        return f"{self.host}:{self.port}/{self.database}"
 
 
 class MysqlLink:
@@ -155,6 +80,12 @@ class MysqlLink:
         with suppress(*self._failures):
             self._link.close()
 
+    @property
+    def encrypted(self) -> bool:
+        """Whether it goes over TLS."""
+        [(_, cipher)] = self.rows("show session status like 'Ssl_cipher'")
+        return bool(cipher)
+
     def rows(self, statement: str, *given: object) -> list[tuple[Any, ...]]:
         """Return what a statement gives.
 
@@ -185,29 +116,6 @@ class MysqlLink:
             detail=said,
             hint=_UNREACHED if number in CLIENT_ERRORS else "",
         )
-
-
-def _check_authority(mode: str, authority: str) -> None:
-    """Refuse a file of certificates that would not be used, and a mode that lacks one."""
-    if mode in _VERIFYING and not authority:
-        raise MysqlError(
-            f"the URL of a database of MySQL has ssl-mode={mode} and no ssl-ca",
-            hint="Add &ssl-ca=FILE: the certificates that the server's is verified by, in PEM.",
-        )
-    if authority and mode not in _VERIFYING:
-        raise MysqlError(
-            f"the URL of a database of MySQL has ssl-ca, and ssl-mode={mode} does not use it",
-            hint=f"Write ssl-mode={' or ssl-mode='.join(_VERIFYING)}.",
-        )
-
-
-def _is_number(host: str) -> bool:
-    """Return whether a host is an address of IP, and not a name."""
-    try:
-        ip_address(host)
-    except ValueError:
-        return False
-    return True
 
 
 def _secured(address: MysqlAddress) -> dict[str, Any]:

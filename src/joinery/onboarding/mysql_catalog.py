@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 
-from joinery.clients.mysql import MysqlAddress, MysqlLink
+from joinery.clients.mysql import MysqlLink
 from joinery.model.table import (
     Column,
     DatabaseSchema,
@@ -21,6 +21,7 @@ from joinery.model.table import (
     TableName,
     nearest_table,
 )
+from joinery.project.mysql_address import MysqlAddress
 from joinery.project.onboard import OnboardError
 
 _TYPE = re.compile(r"(\w+)(?:\(([^)]*)\))?(.*)", re.DOTALL)

@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from joinery.project.kind import SourceSpec
+from joinery.project.mysql_address import AddressError, MysqlAddress
 from joinery.project.option import Option, Target, count, declared, options, options_of, text
 from joinery.project.postgres import SPOOL_OPTION, SpoolSpec, tables_option
 from joinery.project.product import ProjectSpec
@@ -52,6 +53,13 @@ def _check_url(reader: Reader, tree: Tree, part: str) -> None:
         hint = "Write mysql://user:password@host:3306/database."
         reader.refuse(
             "SPEC_VALUE", f"{part} does not name a MySQL database", tree.mark.value, hint=hint
+        )
+        return
+    try:
+        MysqlAddress.of(url)
+    except AddressError as error:
+        reader.refuse(
+            error.code, error.message, tree.mark.value, detail=error.detail, hint=error.hint
         )
 
 

@@ -28,6 +28,8 @@ STANDBYS = "number of requested standby connections exceeds"
         (psycopg.OperationalError(f"{FATAL}sorry, too many clients already"), SHORT),
         (psycopg.OperationalError(f"{FATAL}{STANDBYS} max_wal_senders (currently 2)"), SHORT),
         (psycopg.OperationalError(f'{FATAL}{STANDBYS} "max_wal_senders" (currently 2)'), SHORT),
+        (psycopg.ProgrammingError('invalid URI query parameter: "ssl"'), CaptureError),
+        (psycopg.OperationalError('invalid sslmode value: "on"'), CaptureError),
         (psycopg.OperationalError(f"{FATAL}password authentication failed"), CaptureError),
         (psycopg.OperationalError(f"{FATAL}Peer authentication failed"), CaptureError),
         (

@@ -58,6 +58,16 @@ def test_relations_read_tables_as_events_of_debezium(tmp_path: Path) -> None:
             'SPEC_VALUE "url" of "mysql" of source "db" does not name a MySQL database',
         ),
         (
+            "url: 'mysql://db/shop?ssl=true'",
+            "",
+            'SPEC_VALUE the URL of a database of MySQL cannot have "ssl"',
+        ),
+        (
+            "url: 'mysql://db/shop?ssl-mode=verify_ca'",
+            "",
+            "SPEC_VALUE the URL of a database of MySQL has ssl-mode=verify_ca and no ssl-ca",
+        ),
+        (
             f"{URL}, tables: ['shop.*']",
             "",
             'SPEC_VALUE "tables" of "mysql" of source "db" cannot have "shop.*": each is one table',
