@@ -14,14 +14,14 @@ from tests.services import object_folder
 from tests.services.object_folder import contents, finished_rebuild, over
 from tests.services.s3_server import BadNetwork
 
-from joinery.delivery.query_paths import rebuild_paths
+from joinery.delivery.query_paths import SWAPPED, rebuild_paths
 from joinery.files import write_whole
 from joinery.place.remote_path import RemotePath
 from joinery.place.store import StorageError
 from joinery.sinks.protocol import FencedError
 from joinery.spark.batch.staging import Staging
 from joinery.spark.recovery.checkpoint import begin_empty_batch
-from joinery.spark.recovery.replacement import MARK, RESCALED, _Mark, mark_done, put_in_place
+from joinery.spark.recovery.replacement import RESCALED, _Mark, mark_done, put_in_place
 
 pytestmark = pytest.mark.services
 folder = object_folder.folder
@@ -110,7 +110,7 @@ def test_a_run_that_is_replaced_while_its_store_is_away_removes_nothing_of_the_o
 def test_a_step_that_is_noted_late_is_not_noted(folder: RemotePath) -> None:
     """Else the next run would put what is left of a rebuild in the place of a checkpoint."""
     finished_rebuild(folder)
-    mark = rebuild_paths(folder, "q").checkpoint / MARK
+    mark = rebuild_paths(folder, "q").checkpoint / SWAPPED
     assert isinstance(mark, RemotePath)
     late = _Mark.of(mark)
     put_in_place(folder, "q")

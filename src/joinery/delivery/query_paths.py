@@ -10,6 +10,8 @@ from joinery.delivery.lease import Lease
 from joinery.place.place import Place, local
 
 STAGING = "_staging"
+SWAPPED = "joinery-swapped"
+"""Marks a checkpoint that is to take the place of its query's: all of it is sent."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from joinery.delivery.lease_file import Holder
-from joinery.delivery.query_paths import rebuild_paths
+from joinery.delivery.query_paths import SWAPPED, rebuild_paths
 from joinery.model.moment import moment_text
 from joinery.model.status import QueryStatus
 from joinery.observe.read_status import read_status
@@ -19,10 +19,12 @@ class Rebuilding:
     Attributes:
         told: What it told last.
         going_on: Whether its process does.
+        sent: All of it is sent, and its checkpoint is to take its place.
     """
 
     told: QueryStatus
     going_on: bool
+    sent: bool
 
     @classmethod
     def of(cls, root: Place, query: str) -> Rebuilding | None:
@@ -30,9 +32,12 @@ class Rebuilding:
         paths = rebuild_paths(root, query)
         try:
             told, _ = read_status(paths.status_file)
-            if told is None or told.state == "ended" or not paths.checkpoint.exists():
+            if told is None or not paths.checkpoint.exists():
                 return None
-            return cls(told, told.state == "running" and goes_on(paths.lease.holder))
+            sent = (paths.checkpoint / SWAPPED).exists()
+            if told.state == "ended" and sent:  # the run that follows puts it in place
+                return None
+            return cls(told, told.state == "running" and goes_on(paths.lease.holder), sent)
         except OSError:
             return None
 
@@ -49,10 +54,16 @@ class Rebuilding:
         if self.going_on:
             return ""
         at, again = moment_text(self.told.written_at), "joinery run --rebuild continues it"
-        if self.told.state == "failed":
-            code = f" [{self.told.code}]" if self.told.code else ""
-            return f"rebuild: it failed at {at}: {self.told.why}{code}; {again}"
-        return f"rebuild: it was killed, and last heard of at {at}; {again}"
+        if self.sent:
+            again = "everything is sent, and joinery run puts it in place"
+        match self.told.state:
+            case "failed":
+                code = f" [{self.told.code}]" if self.told.code else ""
+                return f"rebuild: it failed at {at}: {self.told.why}{code}; {again}"
+            case "ended":
+                return f"rebuild: it was stopped at {at} before it was done; {again}"
+            case "running":
+                return f"rebuild: it was killed, and last heard of at {at}; {again}"
 
 
 def goes_on(holder: Holder | None) -> bool:

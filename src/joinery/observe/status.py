@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Literal, get_args
 
 from joinery.delivery.action_log import LoggedAction
@@ -68,7 +69,8 @@ class ProductStatus:
     Attributes:
         query: The query that runs it.
         because: Why, in words; empty while it is live, and nobody paused it.
-        hint: What to do about that, where its run failed and said so; or that it is being rebuilt.
+        hint: What to do about that, where its run failed and said so.
+        rebuild: That a rebuild of it is going on; empty where none is.
         fresh_s: How old what it does not show yet is: while it keeps up, the mean age of changes
             when their documents were published, in the last minute; else the time since it last
             had all that its sources had. None where nobody can tell.
@@ -99,6 +101,7 @@ class ProductStatus:
     state: State
     because: str = ""
     hint: str = ""
+    rebuild: str = ""
     fresh_s: float | None = None
     rows_left: int = 0
     bytes_left: int = 0
@@ -135,6 +138,7 @@ class ProductStatus:
             "state": self.state,
             "because": self.because,
             "hint": self.hint,
+            "rebuild": self.rebuild,
             "fresh_s": None if self.fresh_s is None else round(self.fresh_s, 3),
             "rows_left": self.rows_left,
             "bytes_left": self.bytes_left,
@@ -261,7 +265,7 @@ def _rebuilt(status: ProductStatus, rebuild: Rebuilding | None) -> ProductStatus
     if rebuild is None:
         return status
     missed = (*status.missed, *filter(None, [rebuild.broken_off]))
-    return replace(status, hint=rebuild.progress or status.hint, missed=missed)
+    return replace(status, rebuild=rebuild.progress, missed=missed)
 
 
 def _urgency(status: ProductStatus) -> tuple[bool, int, str]:
@@ -310,6 +314,12 @@ class _Run:
     def going_on(self) -> bool:
         """Whether the run's own process does; its JVM may outlive that for a while."""
         return goes_on(self.holder)
+
+    def _begins_after(self, told: QueryStatus) -> bool:
+        """Return whether a run has the query now that has told nothing yet: another told that."""
+        if self.holder is None or not self.going_on:
+            return False
+        return datetime.fromisoformat(self.holder.since).timestamp() > told.written_at
 
     @property
     def live(self) -> bool:
@@ -363,6 +373,8 @@ class _Run:
     def _state(
         self, name: str, mine: ProductTotals, told: QueryStatus, now: float
     ) -> tuple[State, str]:
+        if told.state != "ended" and self._begins_after(told):
+            return "starting", ""
         if told.state == "failed":
             return "failed", f"{told.why} [{told.code}]" if told.code else told.why
         still = told.state == "ended" or (told.paused and self.going_on)

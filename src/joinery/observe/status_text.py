@@ -121,6 +121,8 @@ def _reasons(status: ProductStatus) -> Iterator[str]:
         yield f"    because {status.because}"
     if status.hint:
         yield f"    hint: {status.hint}"
+    if status.rebuild:
+        yield f"    {status.rebuild}"
     for each in status.missed:
         yield f"    {each}"
     if hot := hot_text(status.hot_keys):

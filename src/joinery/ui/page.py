@@ -179,7 +179,7 @@ def _shown(standing: Standing) -> dict[str, object]:
     because = "" if status.state == "ended" else status.because
     hot = hot_text(status.hot_keys)
     hint = f"hint: {status.hint}" if status.hint else ""
-    reasons = [f"because {because}" if because else "", hint, *status.missed, hot]
+    reasons = [f"because {because}" if because else "", hint, status.rebuild, *status.missed, hot]
     behind = f"{status.rows_left:,}"
     if status.bytes_left and not status.rows_left:
         behind = size_text(status.bytes_left)
@@ -192,6 +192,7 @@ def _shown(standing: Standing) -> dict[str, object]:
         "mark": MARKS.get(status.state, "○"),
         "because": because,
         "hint": hint,
+        "rebuild": status.rebuild,
         "missed": status.missed,
         "hot": hot,
         "reasons": [each for each in reasons if each],

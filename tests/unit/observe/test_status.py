@@ -13,12 +13,12 @@ from typing import Any, Literal, cast
 import pytest
 
 from joinery.delivery.control import Action, ControlLog
-from joinery.delivery.query_paths import QueryPaths, rebuild_paths
+from joinery.delivery.query_paths import SWAPPED, QueryPaths, rebuild_paths
 from joinery.model.frontier import SourceFrontier
 from joinery.model.hot_key import HotKey
 from joinery.model.marks import KeptMarks
 from joinery.model.progress import Silence, Waiting
-from joinery.model.status import LastBatch, ProductTotals, QueryStatus
+from joinery.model.status import LastBatch, ProductTotals, QueryStatus, RunState
 from joinery.observe.audit_note import AuditNote
 from joinery.observe.status import ProductStatus, project_status
 from joinery.observe.status_text import frontier_lines
@@ -62,8 +62,10 @@ def write(place: Place, text: str) -> None:
     place.write_text(text)
 
 
-def told(spec: ProjectSpec, status: QueryStatus | None, *, alive: bool = True) -> ProductStatus:
-    """Return how the product stands after a run has written `status`."""
+def told(
+    spec: ProjectSpec, status: QueryStatus | None, *, alive: bool = True, again: bool = False
+) -> ProductStatus:
+    """Return how the product stands after a run has written `status`, and where it began again."""
     paths = QueryPaths.of(spec.path_of(spec.run.checkpoint), "person")
     if status is not None:
         paths.status_file.parent.mkdir(parents=True, exist_ok=True)
@@ -71,9 +73,12 @@ def told(spec: ProjectSpec, status: QueryStatus | None, *, alive: bool = True) -
     lease = paths.lease
     lease.take()
     try:
+        holder = json.loads(paths.lease_file.read_text())
         if not alive:
-            holder = json.loads(paths.lease_file.read_text())
-            write(paths.lease_file, json.dumps({**holder, "processes": [2**22 + 1]}))
+            holder |= {"processes": [2**22 + 1]}
+        if not again:  # taken before what is told, which has times of its own
+            holder |= {"since": "1970-01-01T00:00:00+00:00"}
+        write(paths.lease_file, json.dumps(holder))
         return project_status(spec, clock=lambda: NOW).products[0]
     finally:
         paths.lease_file.unlink()
@@ -199,7 +204,8 @@ def test_a_run_whose_process_was_killed_is_gone_at_once_while_its_jvm_lives(
     with subprocess.Popen(["sleep", "600"]) as killed:
         holder = json.loads(paths.lease_file.read_text())
         processes = [killed.pid, os.getpid()]  # that of the run, and its JVM
-        write(paths.lease_file, json.dumps({**holder, "processes": processes}))
+        holder |= {"processes": processes, "since": "1970-01-01T00:00:00Z"}
+        write(paths.lease_file, json.dumps(holder))
         before = project_status(spec, clock=lambda: NOW).products[0]
 
         killed.kill()
@@ -371,15 +377,20 @@ def test_a_failure_is_told_with_its_code_and_what_to_do(spec: ProjectSpec) -> No
     assert "    hint: Free some." in told_lines
 
 
-@pytest.mark.parametrize("how", ["goes on", "killed", "failed", "given up"])
+@pytest.mark.parametrize(
+    "how", ["goes on", "killed", "killed when sent", "failed", "stopped", "sent", "given up"]
+)
 def test_what_becomes_of_a_rebuild_is_told(spec: ProjectSpec, how: str) -> None:
     paths = rebuild_paths(spec.path_of(spec.run.checkpoint), "person")
-    rebuild = replace(CAUGHT_UP, state="failed" if how == "failed" else "running", why="no disk")
+    states: dict[str, RunState] = {"failed": "failed", "stopped": "ended", "sent": "ended"}
+    rebuild = replace(CAUGHT_UP, state=states.get(how, "running"), why="no disk")
     folder = spec.path_of(spec.run.checkpoint)
     (folder / "_status").mkdir(parents=True)
     write(paths.status_file, json.dumps(rebuild.to_json()))
     if how != "given up":
         (folder / "_rebuild" / "person").mkdir(parents=True)
+    if "sent" in how:
+        (folder / "_rebuild" / "person" / SWAPPED).touch()
     lease = paths.lease
     if how == "goes on":
         lease.take()
@@ -387,14 +398,38 @@ def test_what_becomes_of_a_rebuild_is_told(spec: ProjectSpec, how: str) -> None:
     found = told(spec, replace(CAUGHT_UP, state="failed", why="lost", hint="Rebuild."))
 
     lease.release()
-    again = "joinery run --rebuild continues it"
+    again, done = "joinery run --rebuild continues it", "everything is sent, and joinery run puts"
     at = "1970-01-12T13:46:39.000Z"
     assert {
         "goes on": ("a rebuild has been running since 1970-01-12T13:36:40.000Z", ()),
-        "killed": ("Rebuild.", (f"rebuild: it was killed, and last heard of at {at}; {again}",)),
-        "failed": ("Rebuild.", (f"rebuild: it failed at {at}: no disk; {again}",)),
-        "given up": ("Rebuild.", ()),
-    }[how] == (found.hint, found.missed)
+        "killed": ("", (f"rebuild: it was killed, and last heard of at {at}; {again}",)),
+        "killed when sent": (
+            "",
+            (f"rebuild: it was killed, and last heard of at {at}; {done} it in place",),
+        ),
+        "failed": ("", (f"rebuild: it failed at {at}: no disk; {again}",)),
+        "stopped": ("", (f"rebuild: it was stopped at {at} before it was done; {again}",)),
+        "sent": ("", ()),
+        "given up": ("", ()),
+    }[how] == (found.rebuild, found.missed)
+    assert "Rebuild." == found.hint
+
+
+@pytest.mark.parametrize(
+    ("before", "alive", "state"),
+    [
+        ("running", True, "starting"),
+        ("failed", True, "starting"),
+        ("failed", False, "failed"),
+        ("ended", True, "ended"),  # what else has the lease sends some documents again
+    ],
+)
+def test_a_run_that_begins_again_has_not_the_state_of_the_one_before(
+    spec: ProjectSpec, before: RunState, alive: bool, state: str
+) -> None:
+    found = told(spec, replace(CAUGHT_UP, state=before, why="w"), alive=alive, again=True)
+
+    assert state == found.state
 
 
 def test_open_dead_letters_of_its_topics_count(spec: ProjectSpec, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from typing import Protocol
 from joinery.delivery.held_outlet import GatedOutlet, SettlingOutlet
 from joinery.delivery.hold import Hold
 from joinery.delivery.outlet import Delaying, DirectOutlet, Outlet
-from joinery.delivery.query_paths import QueryPaths, rebuild_paths
+from joinery.delivery.query_paths import SWAPPED, QueryPaths, rebuild_paths
 from joinery.delivery.rebuild import RebuildOutlet, Swap
 from joinery.delivery.store_hold import StoreHold
 from joinery.delivery.sweeping_outlet import Building, SweepingOutlet
@@ -52,7 +52,6 @@ from joinery.spark.recovery.relocate import relocate
 from joinery.spark.recovery.replacement import (
     BELONGS,
     HELD,
-    MARK,
     finish,
     mark_done,
     next_checkpoint,
@@ -325,7 +324,7 @@ class Rebuild:
     def claim(self, query: str, plan: Claim) -> KernelProgram:
         """Put a finished rebuild in place; go on with one of this plan, or start over."""
         checkpoint, held = self.paths(query).checkpoint, self._held(query)
-        if (checkpoint / MARK).exists():
+        if (checkpoint / SWAPPED).exists():
             finish(self.root, query)
         if isinstance(checkpoint, RemotePath) and not _belong_together(
             checkpoint / HELD / BELONGS, held / BELONGS

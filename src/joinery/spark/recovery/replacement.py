@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
-from joinery.delivery.query_paths import QueryPaths, rebuild_paths
+from joinery.delivery.query_paths import SWAPPED, QueryPaths, rebuild_paths
 from joinery.errors import FencedError
 from joinery.files import write_whole
 from joinery.place.guarded import Guarded
@@ -25,20 +25,19 @@ from joinery.place.place import Place
 from joinery.place.remote_path import RemotePath
 from joinery.spark.recovery.relocate import relocate
 
-MARK = "joinery-swapped"
 HELD = "joinery-held"
 BELONGS = "belongs"
 RESCALED = "joinery-rescale"  # marks a copy of a checkpoint that is not a rebuild
 _REPLACED = "_replaced"
 # What is of a rebuild or a copy alone.
-_LEFT = (f"{HELD}/{BELONGS}", RESCALED, MARK)
+_LEFT = (f"{HELD}/{BELONGS}", RESCALED, SWAPPED)
 _MARKED, _KEPT, _COPIED = "", "kept", "copied"
 
 
 def mark_done(checkpoint: Place) -> None:
     """Note durably that a checkpoint is to take the place of its query's."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    write_whole(checkpoint / MARK, f"{now}\n", synced=True)
+    write_whole(checkpoint / SWAPPED, f"{now}\n", synced=True)
 
 
 def put_in_place(root: Place, query: str, check: Callable[[], None] = lambda: None) -> bool:
@@ -50,7 +49,7 @@ def put_in_place(root: Place, query: str, check: Callable[[], None] = lambda: No
         check: Raises once it is not.
     """
     fresh, standing = rebuild_paths(root, query).checkpoint, QueryPaths.of(root, query).checkpoint
-    if not (fresh / MARK).is_file():
+    if not (fresh / SWAPPED).is_file():
         return False
     if isinstance(root, Path) and isinstance(fresh, Path) and isinstance(standing, Path):
         _rename(fresh, standing, root / _REPLACED, query)
@@ -64,7 +63,7 @@ def put_in_place(root: Place, query: str, check: Callable[[], None] = lambda: No
 def next_checkpoint(root: Place, query: str) -> Place:
     """Return the checkpoint that a query goes on from: its own, or one that waits to replace it."""
     fresh = rebuild_paths(root, query).checkpoint
-    return fresh if (fresh / MARK).is_file() else QueryPaths.of(root, query).checkpoint
+    return fresh if (fresh / SWAPPED).is_file() else QueryPaths.of(root, query).checkpoint
 
 
 def finish(root: Place, query: str) -> None:
@@ -88,7 +87,7 @@ def _rename(fresh: Path, standing: Path, replaced: Path, query: str) -> None:
     fresh.rename(standing)
     for held in (standing / HELD).glob("rebuild-*"):
         held.unlink()
-    (standing / MARK).unlink()
+    (standing / SWAPPED).unlink()
 
 
 def _rename_in_turn(
@@ -115,7 +114,7 @@ def _copy(
     check: Callable[[], None],
 ) -> None:
     """Do what is left: keep what stands, copy over it what is to stand, remove the rest."""
-    mark, guarded = _Mark.of(fresh / MARK), Guarded(check)
+    mark, guarded = _Mark.of(fresh / SWAPPED), Guarded(check)
     if mark.step == _MARKED:
         kept = replaced / _kept_name(query, datetime.fromisoformat(mark.at))
         guarded.copy(standing, kept, standing.sizes())
@@ -127,7 +126,7 @@ def _copy(
         relocate(standing)
         guarded.remove(standing, left=sizes)
         mark.noting(_COPIED)
-    guarded.remove(fresh, left=(MARK,))
+    guarded.remove(fresh, left=(SWAPPED,))
     guarded.remove(fresh)  # the mark last: who finds none may begin another rebuild there
 
 

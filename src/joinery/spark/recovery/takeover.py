@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from joinery.delivery.query_paths import QueryPaths, rebuild_paths
+from joinery.delivery.query_paths import SWAPPED, QueryPaths, rebuild_paths
 from joinery.errors import RunError
 from joinery.model.change import Key
 from joinery.place.place import local
@@ -46,7 +46,7 @@ from joinery.spark.batch.query_kernel import lower_query
 from joinery.spark.batch.stores import FILE_NAME as STORE_NAME
 from joinery.spark.batch.stores import FOLDER, METADATA, place_of, solution_of, statements_of
 from joinery.spark.recovery.checkpoint import claim_sources, last_batch
-from joinery.spark.recovery.replacement import MARK, mark_done, put_in_place
+from joinery.spark.recovery.replacement import mark_done, put_in_place
 from joinery.spark.source.source import sources_of
 
 _AT_ONCE = 20_000
@@ -204,7 +204,7 @@ def _copy(
     )
     claim_sources(standing, query, sources_of(spec, products))
     shutil.rmtree(fresh, ignore_errors=True)
-    left = shutil.ignore_patterns(FOLDER, STORE_NAME, FILE_NAME, MARK)
+    left = shutil.ignore_patterns(FOLDER, STORE_NAME, FILE_NAME, SWAPPED)
     shutil.copytree(standing, fresh, ignore=left)
     noted = fingerprint(program, new, statements_of(products)).to_json()
     (fresh / FILE_NAME).write_text(noted, encoding="utf-8")
