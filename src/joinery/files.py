@@ -9,8 +9,9 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import assert_never
 
@@ -98,7 +99,10 @@ def _rename_into_place(
             out.flush()
             os.fsync(out.fileno())
     if rights_of is not None:
-        shutil.copymode(rights_of, part)
+        known = rights_of.stat()
+        with suppress(PermissionError):  # only the superuser gives files away
+            os.chown(part, known.st_uid, known.st_gid)
+        part.chmod(stat.S_IMODE(known.st_mode))
     part.replace(file)
 
 
@@ -106,32 +110,60 @@ def _part_of(file: Path) -> Path:
     return file.with_name(f".{file.name}.part")
 
 
-def append_decided(file: Place, decide: Callable[[bytes], str | None]) -> None:
+def append_decided(
+    file: Place, decide: Callable[[bytes], str | None], *, most_bytes: int | None = None
+) -> None:
     """Add a line to a file of lines, durably, or not; nobody else adds one meanwhile.
 
     Args:
         file: Its folder is created where it is missing.
         decide: Given what stands there, returns the line without its end, None for none. May be
             called again, and may then see that line.
+        most_bytes: Where the file would grow longer, its older half is left out.
     """
     match file:
         case Path():
             file.parent.mkdir(parents=True, exist_ok=True)
-            with file.open("a+b") as log:
-                fcntl.flock(log, fcntl.LOCK_EX)
-                if (line := decide(file.read_bytes())) is not None:
-                    log.write(_line(line))
-                    log.flush()
-                    os.fsync(log.fileno())
+            while not _append_alone(file, decide, most_bytes):
+                pass
         case RemotePath():
 
             def change(before: bytes | None) -> bytes | None:
                 line = decide(before or b"")
-                return None if line is None else (before or b"") + _line(line)
+                return None if line is None else _added(before or b"", _line(line), most_bytes)
 
             file.update(change)
         case _:
             assert_never(file)
+
+
+def _append_alone(
+    file: Path, decide: Callable[[bytes], str | None], most_bytes: int | None
+) -> bool:
+    """Add a line as `append_decided` does; return False where another file was put in its place."""
+    with file.open("a+b") as log:
+        fcntl.flock(log, fcntl.LOCK_EX)
+        if not os.path.samestat(os.fstat(log.fileno()), file.stat()):
+            return False
+        before = file.read_bytes()
+        if (line := decide(before)) is None:
+            return True
+        whole = _added(before, _line(line), most_bytes)
+        if not whole.startswith(before):
+            _rename_into_place(file, whole, synced=True, rights_of=file)
+            return True
+        log.write(_line(line))
+        log.flush()
+        os.fsync(log.fileno())
+    return True
+
+
+def _added(before: bytes, line: bytes, most_bytes: int | None) -> bytes:
+    """Return lines with one more, without the older half where they would be too long."""
+    if most_bytes is None or len(before) + len(line) <= most_bytes:
+        return before + line
+    newest = before[len(before) // 2 :]
+    return newest[newest.find(b"\n") + 1 :] + line
 
 
 def _line(text: str) -> bytes:

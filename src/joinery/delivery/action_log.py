@@ -2,10 +2,11 @@
 
 To pause and to resume are in the control log of their query, which a run reads.
 
-Limits: of a long log the end is read, at most 1 MiB, which are some thousand lines.
+Limits: a log that would grow beyond 4 MiB loses its older half; of a long one the end is read, at
+most 1 MiB, which are some thousand lines.
 
-Invariant: no line is lost where two people act at once, and none is ever removed. An action does
-not fail because nobody could write it down.
+Invariant: no line is lost where two people act at once. An action does not fail because nobody
+could write it down.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from joinery.place.place import Place
 
 log = logging.getLogger("joinery.run")
 _FILE = "_actions.jsonl"
-_MOST_BYTES = 1 << 20
+_READ_BYTES, _MOST_BYTES = 1 << 20, 4 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,11 +106,11 @@ class ActionLog:
             return None if again and line.encode() in content else line
 
         try:
-            append_decided(self._file, added)
+            append_decided(self._file, added, most_bytes=_MOST_BYTES)
         except (JoineryError, OSError) as error:
             log.warning("could not write down who did what", extra={"why": str(error)})
 
-    def actions(self, most_bytes: int = _MOST_BYTES) -> tuple[LoggedAction, ...]:
+    def actions(self, most_bytes: int = _READ_BYTES) -> tuple[LoggedAction, ...]:
         """Return what was done, the oldest first.
 
         Args:

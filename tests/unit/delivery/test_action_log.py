@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -55,6 +56,35 @@ def test_of_a_long_log_the_end_is_read(tmp_path: Path) -> None:
 
     assert ["apply"] == [each.verb for each in log.actions()]
     assert size == file.stat().st_size
+
+
+def test_a_log_that_has_grown_long_loses_its_older_half(tmp_path: Path) -> None:
+    log, file = ActionLog(tmp_path), tmp_path / "_actions.jsonl"
+    log.note("mark", told="first", by="ada@host")
+    file.chmod(0o660)
+    for _ in range(4):
+        log.note("mark", told="x" * (1 << 20), by="ada@host")
+
+    lines = [json.loads(each)["told"][:5] for each in file.read_text().splitlines() if each]
+    assert (["xxxxx"] * 2, 0o660) == (lines, file.stat().st_mode & 0o777)
+
+
+def test_no_line_is_lost_while_older_ones_are_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("joinery.delivery.action_log._MOST_BYTES", 4096)
+
+    def act(number: int) -> bool:
+        """Return whether what somebody did is there right after."""
+        log = ActionLog(tmp_path)
+        log.note("mark", [f"q{number}"], by="ada@host")
+        return any(each.about == (f"q{number}",) for each in log.actions())
+
+    with ThreadPoolExecutor(4) as people:
+        kept = list(people.map(act, range(400)))
+
+    assert all(kept)
+    assert (tmp_path / "_actions.jsonl").stat().st_size <= 4096
 
 
 def test_an_action_goes_on_where_it_cannot_be_written_down(
