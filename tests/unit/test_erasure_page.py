@@ -15,7 +15,9 @@ from joinery.testing.driver import Driver
 from joinery.testing.stream_driver import StreamDriver
 
 PAGE = (Path(__file__).parents[2] / "docs" / "erasure.md").read_text(encoding="utf-8")
-BLOCKS = dict(re.findall(r"```(yaml|yaml keys|yaml stream|json \w+)\n(.*?)```", PAGE, re.S))
+BLOCKS = dict(
+    re.findall(r"```(yaml|yaml keys|yaml derived|yaml stream|json \w+)\n(.*?)```", PAGE, re.S)
+)
 
 
 @pytest.fixture
@@ -50,6 +52,19 @@ def test_the_product_with_a_personal_key_says_so(file: Path) -> None:
     driver.send(insert("user", email="ann@example.org", town="York"))
 
     assert [json.loads(BLOCKS["json keyed"])["value"]] == [*driver.documents().values()]
+
+
+def test_a_derived_column_of_the_page_joins_until_its_subject_is_erased(file: Path) -> None:
+    head, _, _ = BLOCKS["yaml"].partition("relations:")
+    file.write_text(head + BLOCKS["yaml derived"], encoding="utf-8")
+    driver = Driver(jn.load(file).products["profile"])
+    row = {"id": 42, "email": "ann@example.org", "first": "Ann", "last": "Lee"}
+
+    driver.send(insert("customer", **row), insert("company", host="example.org", plan="gold"))
+
+    assert {"id": 42, "name": None, "company": {"plan": "gold"}} == driver.documents()[42]
+    driver.erase("customer", 42)
+    assert driver.documents()[42]["company"] is None
 
 
 def test_the_stream_of_the_page_sends_again_what_met_an_erased_row(file: Path) -> None:

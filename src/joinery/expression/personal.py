@@ -75,5 +75,6 @@ def _refusal(name: str, offset: int = 0) -> ExpressionError:
         offset=offset,
         detail="Its values are sealed when they are decoded, so they can be shown, not computed"
         " with.",
-        hint="Show it as it is, by its own name; to join on it, list it under join of personal.",
+        hint="Show it as it is; compute with it under derive of its relation, which gives columns"
+        " that are personal, too; to join on it, list it under join of personal.",
     )

@@ -8,7 +8,7 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from joinery.model.type import STRING, DataType, Field, Struct, is_personal, opened, sealed
@@ -19,7 +19,7 @@ from joinery.plan.history import HistoryForm
 from joinery.plan.join import comparable
 from joinery.plan.pattern import PatternForm
 from joinery.plan.product import DocumentForm, OutboxForm, Product, Sink
-from joinery.plan.relation import JoinPair, Personal, Relation
+from joinery.plan.relation import Computed, JoinPair, Personal, Relation
 from joinery.plan.search import SearchForm
 from joinery.plan.shared_topic import may_share
 from joinery.plan.step import Filter, Lookup, MapRows, Select, Step, Union, WithColumns
@@ -46,25 +46,59 @@ _ANEW_IN_TOPIC = (
 
 
 def build_personal(
-    context: Context, spec: RelationSpec, columns: tuple[Field, ...]
-) -> tuple[Personal | None, tuple[Field, ...]]:
-    """Return the personal columns of a relation, and its columns with theirs sealed."""
+    context: Context, spec: RelationSpec, columns: tuple[Field, ...], derived: tuple[Computed, ...]
+) -> tuple[Personal | None, tuple[Field, ...], tuple[Computed, ...]]:
+    """Return what is personal of a relation, its columns with that sealed, and what it derives.
+
+    What is derived from personal columns is a column like them: it is computed while they are
+    clear, and sealed with them.
+
+    Args:
+        context: Takes the problems.
+        spec: How the relation is declared.
+        columns: Those declared, in clear.
+        derived: Those computed, over columns in clear.
+    """
     if spec.personal is None:
-        return None, columns
+        return None, columns, derived
     before = len(context.problems)
     path: Path = ("relations", spec.name, "personal")
+    of_them = _derived_from(spec.personal.fields, derived)
+    made = tuple(Field(each.name, each.type) for each in derived if each.name in of_them)
     _check_relation(context, spec, path)
-    _check_columns(context, spec, spec.personal, path, {each.name: each.type for each in columns})
+    _check_columns(context, spec, spec.personal, path, columns, made)
     if len(context.problems) > before:
-        return None, columns
-    fields = set(spec.personal.fields)
-    types = {each.name: sealed(each.type) for each in columns if each.name in fields}
-    hidden = tuple(Field(each.name, types.get(each.name, each.type)) for each in columns)
+        return None, columns, derived
+    fields = (*spec.personal.fields, *(each.name for each in made))
     indexes = tuple((each, index_name(each)) for each in spec.personal.join)
     known_by = dict.fromkeys((*spec.key, spec.personal.subject))
     keys = tuple((each, key_name(each)) for each in known_by if each in fields)
-    found = Personal(spec.personal.subject, spec.personal.fields, indexes, keys)
-    return found, (*hidden, *(Field(index, STRING) for _, index in (*indexes, *keys)))
+    found = Personal(spec.personal.subject, fields, indexes, keys, _needed_for(of_them, derived))
+    shown = tuple(
+        Field(each.name, sealed(each.type) if each.name in fields else each.type)
+        for each in (*columns, *made)
+    )
+    beside = tuple(Field(index, STRING) for _, index in (*indexes, *keys))
+    rest = tuple(each for each in derived if each.name not in of_them)
+    return found, (*shown, *beside), rest
+
+
+def _derived_from(fields: Iterable[str], derived: Iterable[Computed]) -> frozenset[str]:
+    """Return the derived columns that read personal ones, be it by way of others."""
+    personal = set(fields)
+    for each in derived:
+        if not personal.isdisjoint(each.expression.references):
+            personal.add(each.name)
+    return frozenset(personal.difference(fields))
+
+
+def _needed_for(names: Collection[str], derived: Sequence[Computed]) -> tuple[Computed, ...]:
+    """Return the derived columns of some names with those that they read, in order."""
+    needed = set(names)
+    for each in reversed(derived):
+        if each.name in needed:
+            needed |= each.expression.references
+    return tuple(each for each in derived if each.name in needed)
 
 
 def index_name(column: str) -> str:
@@ -104,8 +138,11 @@ def _check_columns(
     spec: RelationSpec,
     personal: PersonalSpec,
     path: Path,
-    types: Mapping[str, DataType],
+    columns: Sequence[Field],
+    made: Sequence[Field],
 ) -> None:
+    types = {each.name: each.type for each in columns}
+    joined = types | {each.name: each.type for each in made}
     if personal.subject not in types:
         message = f'relation "{spec.name}" has no field "{personal.subject}"'
         place = (*path, "subject")
@@ -126,21 +163,35 @@ def _check_columns(
                 " written differently."
             )
             context.refuse(_CODE, message, place, detail=detail)
-        elif name in (spec.position, _time_of(spec)) or any(name in each for each in spec.unique):
-            message = f'"{name}" is personal, and cannot order or tell apart rows of "{spec.name}"'
-            context.refuse(_CODE, message, place)
+        elif _tells_rows_apart(spec, name):
+            context.refuse(_CODE, _tells_apart(spec, name), place)
         elif taken := {index_name(name), key_name(name)} & types.keys():
             message = f'relation "{spec.name}" has a field "{min(taken)}" already'
             context.refuse("PLAN_DUPLICATE_OUTPUT", message, place)
+    for each in made:
+        if _tells_rows_apart(spec, each.name):
+            place = ("relations", spec.name, "derive", each.name)
+            detail = "It is derived from a personal column, which makes it personal."
+            context.refuse(_CODE, _tells_apart(spec, each.name), place, key=True, detail=detail)
+    known = (*personal.fields, *(each.name for each in made))
     for index, name in enumerate(personal.join):
         place = (*path, "join", index)
-        if name not in personal.fields:
+        if name not in known:
             message = f'"join" of relation "{spec.name}" names "{name}", which is not personal'
-            context.unknown(_CODE, message, place, name=name, known=personal.fields)
-        elif name in types and not _has_index(types[name]):
-            message = f'"join" of relation "{spec.name}" names "{name}", which is {types[name]}'
+            context.unknown(_CODE, message, place, name=name, known=known)
+        elif name in joined and not _has_index(joined[name]):
+            message = f'"join" of relation "{spec.name}" names "{name}", which is {joined[name]}'
             detail = "Equal values of this type may be written differently."
             context.refuse(_CODE, message, place, detail=detail)
+
+
+def _tells_rows_apart(spec: RelationSpec, name: str) -> bool:
+    """Return whether rows of a relation are ordered, or told apart, by a column."""
+    return name in (spec.position, _time_of(spec)) or any(name in each for each in spec.unique)
+
+
+def _tells_apart(spec: RelationSpec, name: str) -> str:
+    return f'"{name}" is personal, and cannot order or tell apart rows of "{spec.name}"'
 
 
 def _has_index(kind: DataType) -> bool:

@@ -34,16 +34,17 @@ Known = Mapping[str, tuple[Relation, frozenset[str]]]
 
 def build_relation(context: Context, spec: RelationSpec) -> tuple[Relation, frozenset[str]]:
     """Return a relation, with the derived columns that could not be built."""
-    columns = tuple(Field(name, parse_type(text)) for name, text in spec.fields)
-    declared = columns
-    personal, columns = build_personal(context, spec, columns)
+    declared = tuple(Field(name, parse_type(text)) for name, text in spec.fields)
     source = _source(context, spec)
     logged = isinstance(spec.time, ClocksSpec) and spec.time.received == LOG_TIME_WORD
     logged = logged or bool(_known_by_log(context, spec))
-    if logged and _not_taken(context, spec, columns, (LOG_TIME,)):
-        columns = (*columns, Field(LOG_TIME, TIMESTAMP))
+    by_log = (Field(LOG_TIME, TIMESTAMP),) if logged else ()
+    if logged and not _not_taken(context, spec, declared, (LOG_TIME,)):
+        by_log = ()
+    clear, failed = _derived(context, spec, (*declared, *by_log))
+    personal, columns, derived = build_personal(context, spec, declared, clear)
+    columns = (*columns, *by_log)
     named = _named(columns, personal)
-    derived, failed = _derived(context, spec, named)
     scope = {each.name: each.type for each in named}
     scope |= {each.name: each.expression.type for each in derived}
     clocks: ClocksSpec | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -58,12 +59,15 @@ class Personal:
             empties.
         keys: Of those that rows or subjects are known by, the column with the blind index that
             replaces it, even after an erasure.
+        derived: What is computed while the columns are clear, in order, and then sealed like them;
+            and what that reads of other derived columns, which are not of `fields`.
     """
 
     subject: str
     fields: tuple[str, ...]
     indexes: tuple[tuple[str, str], ...] = ()
     keys: tuple[tuple[str, str], ...] = ()
+    derived: tuple[Computed, ...] = ()
 
     def index_of(self, column: str) -> str | None:
         """Return the column with the blind index of a column, None where it has none."""
@@ -72,6 +76,19 @@ class Personal:
     def key_of(self, column: str) -> str:
         """Return the column that rows or subjects are known by in place of a column."""
         return dict(self.keys).get(column, column)
+
+    def inputs_of(self, columns: Collection[str]) -> frozenset[str]:
+        """Return columns with all that the derived ones of them are computed from."""
+        found = set(columns)
+        for each in reversed(self.derived):
+            if each.name in found:
+                found |= each.expression.references
+        return frozenset(found)
+
+    def sealed_of(self, columns: Collection[str]) -> tuple[Computed, ...]:
+        """Return those of some columns that are derived, and sealed."""
+        both = {*columns}.intersection(self.fields)
+        return tuple(each for each in self.derived if each.name in both)
 
     @property
     def hidden(self) -> frozenset[str]:
@@ -85,7 +102,8 @@ class Relation:
 
     Attributes:
         where: Rows for which it is not true do not exist (scope: columns and derived).
-        derived: Over the declared columns and the derived ones above.
+        columns: As they are decoded: those declared, then those derived from personal ones.
+        derived: Over these columns and the derived ones above.
         unique: Column sets that the plan may treat as a key.
         registry: Where the schemas of its messages are; None where it needs none.
         append: True for a log of events, whose key may be empty.

@@ -10,13 +10,16 @@ Invariant: a value of an erased subject is the same text, whenever its row comes
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any
 
+from joinery.expression.convert import moment_of
 from joinery.model.change import Change, Row
 from joinery.model.type import Array, Atomic, DataType, Decimal, Map, Struct, is_personal
-from joinery.plan.relation import Personal, Relation
+from joinery.plan.relation import LOG_TIME, Personal, Relation
+from joinery.semantics.rows import Findings, guarded
 
 _ERASED = "erased"
 """What follows the subject in place of a value, which `repr` gives for none that is sealed."""
@@ -36,11 +39,16 @@ class Seals:
     """
 
     def __init__(
-        self, relations: Iterable[Relation], known_by: Callable[[Any], Any] = lambda key: key
+        self, relations: Collection[Relation], known_by: Callable[[Any], Any] = lambda key: key
     ) -> None:
         self._known_by = known_by
         self._personal = {each.name: each.personal for each in relations if each.personal}
+        self._derived = {each.name: _Derived(each) for each in relations if each.personal}
         self._erased: set[tuple[str, object]] = set()
+
+    def news(self) -> Counter[str]:
+        """Return what was counted of derived columns since the last call."""
+        return sum((each.news() for each in self._derived.values()), Counter())
 
     def erase(self, relation: str, subject: object) -> None:
         """Erase a subject of a relation."""
@@ -58,7 +66,7 @@ class Seals:
         }
         if change.after is None:
             return replace(change, key=key)
-        after = dict(change.after)
+        after = self._derived[change.relation].told(change)
         subject = after.get(personal.subject, change.key.get(personal.subject))
         erased = (change.relation, subject) in self._erased
         after |= {by: self._known_by(after[name]) for name, by in known.items() if name in after}
@@ -71,6 +79,55 @@ class Seals:
             if clear is not None:
                 after[field] = _of(subject) + (_ERASED if erased else repr(clear))
         return replace(change, key=key, after=after)
+
+
+class _Derived:
+    """What a relation derives from personal columns, computed while they are clear."""
+
+    def __init__(self, relation: Relation) -> None:
+        personal = relation.personal
+        assert personal is not None, "a relation without personal columns seals nothing"
+        self._logged = relation.logged
+        self._findings = Findings()
+        self._unknown = 0
+        self._steps = [
+            (each.name, guarded(each.expression, self._findings)) for each in personal.derived
+        ]
+        steps = {each.name for each in personal.derived}
+        self._inputs = {
+            each: personal.inputs_of((each,)) - steps for each in personal.fields if each in steps
+        }
+
+    def told(self, change: Change) -> dict[str, Any]:
+        """Return what an upsert tells, with what is derived of it.
+
+        What a change leaves out is not known here. A column that is derived of it alone is left
+        out, too; one that is derived of it and of what the change tells is null.
+        """
+        told = dict(change.after or {})
+        if not self._steps:
+            return told
+        known = {**told, **change.key}
+        if self._logged and change.logged_us is not None:
+            known[LOG_TIME] = moment_of(change.logged_us)
+        missing = {name: inputs - known.keys() for name, inputs in self._inputs.items()}
+        row = dict.fromkeys(set().union(*self._inputs.values()), None) | known
+        for name, evaluate in self._steps:
+            row[name] = evaluate(row)
+        for name, lacking in missing.items():
+            told.pop(name, None)
+            if not lacking:
+                told[name] = row[name]
+            elif lacking != self._inputs[name]:
+                told[name] = None
+                self._unknown += 1
+        return told
+
+    def news(self) -> Counter[str]:
+        """Return what was counted since the last call."""
+        failures, unknown = self._findings.taken().failures, self._unknown
+        self._unknown = 0
+        return +Counter(expression_errors=failures, unavailable_values=unknown)
 
 
 def indexed(clear: Any) -> str | None:

@@ -174,7 +174,7 @@ class ReferenceSolution:
         for name, group in self._groups.items():
             found[name] = found.get(name, Counter()) + group.news()
         counters["unique_violations"] = sum(t.new_violations() for t in self._all_tables())
-        counters += sum(found.values(), Counter())
+        counters += sum(found.values(), Counter()) + self._seals.news()
         found |= {name: found[name] + each for name, each in late.items()}
         return Emissions(
             documents=documents,

@@ -77,6 +77,7 @@ class StreamReference:
         documents: list[DocumentChange] = []
         dead: list[DeadDocument] = []
         seen = [self._seals.seen(each) for each in batch]
+        found.counters += self._seals.news()
         for pipeline in self._pipelines:
             mine = Findings(counters=found.counters)
             sent = pipeline.run(seen, timestamp_us, mine)

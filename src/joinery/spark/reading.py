@@ -93,7 +93,8 @@ def formats_json(
                 "format": relation.format,
                 "key": list(relation.key_names),
                 "columns": [
-                    {"name": slot.name, "type": opened(slot.type).ddl} for slot in each.columns
+                    {"name": _read_as(relation, slot.name), "type": opened(slot.type).ddl}
+                    for slot in each.columns
                 ],
                 "position": relation.position,
                 "timeUnit": relation.time_unit,
@@ -105,6 +106,12 @@ def formats_json(
             for each, relation in zip(program.decoded, relations, strict=True)
         ]
     )
+
+
+def _read_as(relation: Relation, column: str) -> str:
+    """Return the name by which records have a column; one that is derived is in none."""
+    derived = relation.personal.derived if relation.personal is not None else ()
+    return f"{column} (derived)" if column in {each.name for each in derived} else column
 
 
 def _told(program: KernelProgram, relation: RelationProgram) -> Iterator[str]:

@@ -204,12 +204,52 @@ products:
     {values}
     sink: {{sqlite: {{path: a.db, mode: {mode}, reveal: true}}}}
 """
+DERIVED = """\
+name: shop
+sources: {changes: {files: {path: data}}}
+vault: {sqlite: {path: vault.db}, master: "not a secret, since this is only a test"}
+relations:
+  person:
+    key: [id]
+    fields: {id: long, email: string, name: string, land: string}
+    derive:
+      domain: split_part(email, '@', 2)
+      shouted: upper(land)
+      whole: concat(name, ' of ', shouted)
+      long: length(whole) > 10
+      part: length(email) / 2
+    personal: {subject: id, fields: [email, name], join: [domain]}
+  host:
+    key: [id]
+    fields: {id: long, name: string}
+    personal: {subject: id, fields: [name], join: [name]}
+products:
+  profile:
+    root: person
+    fields: [id, domain, whole, shouted]
+    embed: {hosts: {many: host, on: {name: domain}, fields: [id]}}
+"""
+
+
 REFUSED = {
     "an expression": replaced("root: person", "root: person\n    fields: {e: lower(email)}"),
     "a condition": replaced("root: person", "root: person\n    where: email = 'x'"),
-    "a derived column": replaced(
-        "{id: long, email: string, name: string}",
-        "{id: long, email: string, name: string}\n    derive: {e: lower(email)}",
+    "an expression over a derived column": DERIVED.replace(
+        "[id, domain", "[id, {e: lower(domain)}"
+    ),
+    "a relation's condition over a derived column": DERIVED.replace(
+        "    personal: {subject: id, fields: [email, name]",
+        "    where: domain = 'x.org'\n    personal: {subject: id, fields: [email, name]",
+    ),
+    "groups by a derived column": DERIVED
+    + "  n: {aggregate: person, by: [domain], values: {n: count(*)}}\n",
+    "a derived column that tells rows apart": DERIVED.replace(
+        "    personal: {subject: id, fields: [email, name]",
+        "    unique: [[domain]]\n    personal: {subject: id, fields: [email, name]",
+    ),
+    "a derived column that is not joined on": DERIVED.replace(", join: [domain]", ""),
+    "a join on a derived column that is no exact value": DERIVED.replace(
+        "join: [domain]", "join: [domain, part]"
     ),
     "an order": replaced("fields: [id, email]}", "fields: [id, email], order: [email]}"),
     "a part of an object": replaced(
@@ -307,6 +347,56 @@ def test_a_count_of_rows_with_personal_columns_stays(tmp_path: Path) -> None:
     counted = replaced("root: person", "root: person\n    values: {n: size(letters)}")
 
     assert project(tmp_path, counted).plan is not None
+
+
+def test_explain_says_what_is_derived_and_sealed(tmp_path: Path) -> None:
+    told = str(project(tmp_path, DERIVED).products["profile"].explain())
+
+    assert (
+        """\
+  Derive shouted = upper(land)
+  Derive and seal domain = split_part(email, '@', 2), whole = concat(name, ' of ', shouted)
+  Scan person [id, email, name, land, domain (blind index)]\
+"""
+        in told
+    )
+
+
+def derived(folder: Path, *, shows: str = "[id, domain, whole, shouted]") -> Driver:
+    shown = DERIVED.replace("[id, domain, whole, shouted]", shows)
+    return Driver(project(folder, shown).products["profile"])
+
+
+def test_what_is_derived_from_personal_columns_joins_and_is_not_shown(tmp_path: Path) -> None:
+    driver = derived(tmp_path)
+
+    driver.send(
+        jn.testing.insert("person", id=1, email="ann@x.org", name="Ann", land="fr"),
+        jn.testing.insert("host", id=5, name="x.org"),
+    )
+    clear = {"id": 1, "domain": None, "whole": None, "shouted": "FR"}
+    assert {1: {**clear, "hosts": [{"id": 5}]}} == driver.documents()
+
+    sent = driver.erase("person", 1)
+    assert [upsert(1, {**clear, "hosts": []})] == sent
+
+
+def test_a_document_with_derived_values_alone_is_sent_again_once_erased(tmp_path: Path) -> None:
+    driver = derived(tmp_path, shows="[id, whole]")
+    driver.send(jn.testing.insert("person", id=1, email=None, name="Ann", land="fr"))
+
+    assert [1] == [each.key for each in driver.erase("person", 1)]
+
+
+def test_an_update_that_leaves_out_what_a_column_is_derived_from(tmp_path: Path) -> None:
+    driver = derived(tmp_path, shows="[id, domain, land]")
+    host = jn.testing.insert("host", id=5, name="x.org")
+    driver.send(jn.testing.insert("person", id=1, email="ann@x.org", name="Ann", land="fr"), host)
+
+    driver.send(jn.testing.update("person", id=1, land="de"))
+
+    document = {"id": 1, "domain": None, "land": "de", "hosts": [{"id": 5}]}
+    assert {1: document} == driver.documents()
 
 
 def test_explain_says_what_is_joined_by_a_blind_index(tmp_path: Path) -> None:

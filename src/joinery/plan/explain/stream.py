@@ -9,7 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from joinery.plan.explain.words import INDENT, computed_text, values_text, with_sources
+from joinery.plan.explain.words import (
+    INDENT,
+    computed_text,
+    scanned,
+    values_text,
+    with_sources,
+)
 from joinery.plan.relation import Relation
 from joinery.plan.seen import SEEN
 from joinery.plan.step import Filter, Lookup, MapRows, Select, Step, Union, WithColumns, beside
@@ -125,8 +131,10 @@ def _table(lookup: Lookup) -> Iterator[str]:
 
 def _scan(relation: Relation, used: set[str]) -> Iterator[str]:
     found = with_sources(relation, set(used))
-    columns = ", ".join(each.name for each in relation.columns if each.name in found)
+    columns, sealed = scanned(relation, found)
     yield f"Scan {relation.name} [{columns}]"
+    if sealed:
+        yield f"Derive and seal {computed_text(sealed)}"
     derived = tuple(each for each in relation.derived if each.name in found)
     if derived:
         yield f"Derive {computed_text(derived)}"

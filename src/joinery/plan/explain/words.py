@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from joinery.expression.typed import Aggregate
 from joinery.model.type import quoted
@@ -47,12 +47,21 @@ def scan_lines(relation: Relation, used: frozenset[str]) -> Iterator[str]:
     derived = tuple(each for each in relation.derived if each.name in used)
     if derived:
         yield f"Derive {computed_text(derived)}"
-    columns = ", ".join(each.name for each in relation.columns if each.name in used)
+    columns, sealed = scanned(relation, used)
+    if sealed:
+        yield f"Derive and seal {computed_text(sealed)}"
     if relation.product is None:
         yield f"Scan {relation.name} [{columns}]"
     else:
         alias = "" if relation.name == relation.product.name else f" as {relation.name}"
         yield f"Read {relation.product.name}{alias} [{columns}]"
+
+
+def scanned(relation: Relation, used: Collection[str]) -> tuple[str, tuple[Computed, ...]]:
+    """Return the columns that records have, of those used, and those derived before sealing."""
+    sealed = () if relation.personal is None else relation.personal.sealed_of(used)
+    told = {*used}.difference(each.name for each in sealed)
+    return ", ".join(each.name for each in relation.columns if each.name in told), sealed
 
 
 def with_sources(relation: Relation, used: set[str]) -> set[str]:
@@ -61,7 +70,7 @@ def with_sources(relation: Relation, used: set[str]) -> set[str]:
     for derived in reversed(relation.derived):
         if derived.name in found:
             found |= derived.expression.references
-    return found
+    return found if relation.personal is None else {*relation.personal.inputs_of(found)}
 
 
 def computed_text(pairs: Iterable[Computed]) -> str:

@@ -117,11 +117,23 @@ def _relation(program: KernelProgram, relation: RelationProgram) -> Iterator[Par
         personal = relation.sealed is not None and place in relation.sealed.columns
         told = str(column.type).replace("personal", "sealed", 1) if personal else str(column.type)
         yield f'{title}: column "{column.name}"', told
+    if relation.sealed is not None and relation.sealed.derived is not None:
+        yield from _derived_sealed(title, relation.sealed.derived)
     derived = view.type.fields[len(relation.columns) :]
     for field, step in zip(derived, view.steps, strict=True):
         yield f'{title}: derived column "{field.name}"', sql_text(step)
     if view.where:
         yield f"{title}: where", view.where.sql
+
+
+def _derived_sealed(title: str, assembler: Assembler) -> Iterator[Part]:
+    """Yield what is computed of personal columns while they are clear."""
+    made = {place: slot.name for place, slot in enumerate(assembler.own)}
+    for own, place in zip(assembler.own, assembler.output, strict=True):
+        if place >= len(made):
+            made[place] = own.name
+    for number, step in enumerate(assembler.steps, len(assembler.own)):
+        yield f'{title}: derived before sealing "{made.get(number, number)}"', sql_text(step)
 
 
 def _node_assemblers(program: KernelProgram) -> list[Assembler]:

@@ -67,7 +67,8 @@ def sealing_columns(relation: Relation, columns: Collection[str]) -> set[str]:
     needed = {name for name, index in pairs if index in asked}
     if not needed.union(asked) & {*personal.fields}:
         return needed
-    return {*needed, personal.subject, personal.key_of(personal.subject)}
+    read = personal.inputs_of(needed.union(asked)) - {each.name for each in personal.derived}
+    return {*needed, *read, personal.subject, personal.key_of(personal.subject)}
 
 
 class Needed(dict[str, tuple[Relation, set[str]]]):

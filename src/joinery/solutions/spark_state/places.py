@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from joinery.expression.typed import Aggregate
-from joinery.model.type import STRING, DataType, Field, opened
+from joinery.model.type import DataType, Field
 from joinery.plan.node import Hot, Named, Node, Total
 from joinery.plan.relation import Computed, Relation
 from joinery.solutions.spark_state.assembler import Address, Slot
@@ -27,6 +27,7 @@ from joinery.solutions.spark_state.program import (
     ThroughUse,
     Use,
 )
+from joinery.solutions.spark_state.sealing import sealed_of
 from joinery.solutions.spark_state.search_program import QueryUse, Search, SearchedUse
 
 
@@ -75,29 +76,6 @@ class RelationUses:
         """Return the relation's key as an address."""
         key = self.relation.key
         return self.address(key, [self.relation.type_of(each) for each in key])
-
-
-def sealed_of(relation: Relation, names: Sequence[str]) -> Sealed | None:
-    """Return which of the columns that are decoded are personal; None for a relation without."""
-    personal = relation.personal
-    if personal is None:
-        return None
-    fields = [each for each in personal.fields if each in names]
-    indexes = [personal.index_of(each) for each in fields]
-    keys = dict(personal.keys)
-    known_by = tuple(_place(names, keys.get(each)) for each in fields)
-    types = tuple(opened(relation.type_of(each)) for each in fields)
-    return Sealed(
-        names.index(personal.subject) if fields else -1,
-        tuple(names.index(each) for each in fields),
-        tuple(_place(names, each) for each in indexes),
-        None if all(each == STRING for each in types) else types,
-        known_by if any(each >= 0 for each in known_by) else None,
-    )
-
-
-def _place(names: Sequence[str], name: str | None) -> int:
-    return names.index(name) if name in names else -1
 
 
 class Places:

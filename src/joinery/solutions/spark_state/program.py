@@ -48,6 +48,10 @@ class Sealed:
         types: For each of them what it is decoded as; None where all are texts.
         known_by: For each of them the column with the blind index that stands in place of it in
             the key or as the subject, -1 for none; None where none has one.
+        derived: Gives the decoded columns with those that are derived from personal ones, all of
+            them in clear; None where none is.
+        derived_from: For each of `columns` those that it is derived from, none for what a record
+            tells itself; None where none is derived.
     """
 
     subject: int
@@ -55,6 +59,8 @@ class Sealed:
     indexes: tuple[int, ...]
     types: tuple[DataType, ...] | None = None
     known_by: tuple[int, ...] | None = None
+    derived: Assembler | None = None
+    derived_from: tuple[tuple[int, ...], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,7 +366,8 @@ class KernelProgram:
 _DATA_TYPES = DataType.__args__
 _ADDED = frozenset(
     """hot known other other_behind_micros rules within time valid judged kept sealed types
-    known_by stays wait_events hidden append inner was_read notes part gathers beside raw""".split()
+    known_by stays wait_events hidden append inner was_read notes part gathers beside raw derived
+    derived_from""".split()
 )
 """What parts had not at first: where it says nothing, programs read as they did before."""
 

@@ -27,9 +27,9 @@ from joinery.solutions.spark_state.embedding import sql_over
 from joinery.solutions.spark_state.flow import Flow, NodeStep, needed_relations
 from joinery.solutions.spark_state.grouping import BY_VALUE, ORDERED, kept_as, kernel_numbers
 from joinery.solutions.spark_state.needed import closed_columns
-from joinery.solutions.spark_state.places import sealed_of
 from joinery.solutions.spark_state.program import RelationProgram, Sealed
 from joinery.solutions.spark_state.relation_view import view_of
+from joinery.solutions.spark_state.sealing import sealed_of
 from joinery.solutions.spark_state.stream_program import (
     AsOf,
     Claim,

@@ -17,8 +17,8 @@ from joinery.plan.relation import Relation
 from joinery.semantics.read_change import read_changes
 from joinery.solutions.spark_state.assembler import Slot
 from joinery.solutions.spark_state.decoded import decoded_relations
-from joinery.solutions.spark_state.places import sealed_of
 from joinery.solutions.spark_state.program import KernelProgram, RelationProgram
+from joinery.solutions.spark_state.sealing import sealed_of
 from joinery.spark.jvm import class_of, load_jar
 from joinery.spark.reading import reading_of
 from joinery.spark.source.source import BatchLabel, Topic

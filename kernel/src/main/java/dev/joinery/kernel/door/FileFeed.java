@@ -9,6 +9,7 @@ import dev.joinery.kernel.files.FilesSource;
 import dev.joinery.kernel.format.Formats;
 import dev.joinery.kernel.ingress.Ingress;
 import dev.joinery.kernel.message.Counters;
+import dev.joinery.kernel.program.Compiler;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.program.ProgramReader;
 import java.io.BufferedReader;
@@ -34,6 +35,7 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
 import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.InputPartition;
@@ -41,9 +43,11 @@ import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.Tuple2;
+import scala.runtime.BoxedUnit;
 
 /**
- * Reads the beginning of change files in a JVM of its own, without a Spark session: the records of
+ * Reads the beginning of change files in a JVM of its own, which opens no Spark session unless it is to
+ * compile expressions: the records of
  * {@link FilesSource}, the decoding of {@link Ingress}, the lines of {@link Stage}.
  */
 public final class FileFeed {
@@ -79,6 +83,22 @@ public final class FileFeed {
    */
   public static void main(String[] arguments) throws IOException {
     System.out.println(new FileFeed(JSON.readTree(System.in)).run());
+    SparkSession.getDefaultSession().foreach(FileFeed::stop);
+  }
+
+  /** A session, which only expressions over personal columns need. */
+  private static synchronized SparkSession session() {
+    return SparkSession.builder()
+        .master("local[1]")
+        .config("spark.ui.enabled", false)
+        .config("spark.driver.host", "localhost")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .getOrCreate();
+  }
+
+  private static BoxedUnit stop(SparkSession session) {
+    session.stop();
+    return BoxedUnit.UNIT;
   }
 
   private ObjectNode run() throws IOException {
@@ -112,7 +132,7 @@ public final class FileFeed {
                 texts(request.get("sources")),
                 texts(request.get("topics")),
                 JSON.treeToValue(request.get("read"), int[][].class))
-            .sealedBy(SealingText.read(request.get("sealing").asText()))
+            .sealedBy(SealingText.read(request.get("sealing").asText(), program, Compiler.opening(FileFeed::session)))
             .sendingTo(origin -> new ChangeFeed.Changes(program));
     return ingress.call(new OneAfterAnother(readers));
   }

@@ -6,12 +6,14 @@ import dev.joinery.kernel.format.Format;
 import dev.joinery.kernel.format.Formats;
 import dev.joinery.kernel.ingress.Clock;
 import dev.joinery.kernel.ingress.Ingress;
+import dev.joinery.kernel.program.Compiler;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.spark.BytesEncoder;
 import org.apache.spark.api.java.function.MapPartitionsFunction;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
+import org.apache.spark.sql.classic.SparkSession;
 import scala.Tuple2;
 
 /**
@@ -40,7 +42,11 @@ public record Reading(
     Format[] formats = Formats.of(relationsJson, raw.sparkSession());
     return new Ingress(program, formats, sources, topics, numbers())
         .timedBy(Clock.listOf(clocksJson))
-        .sealedBy(SealingText.read(sealingJson));
+        .sealedBy(SealingText.read(sealingJson, program, compiler()));
+  }
+
+  private Compiler compiler() {
+    return Compiler.opening(() -> (SparkSession) raw.sparkSession());
   }
 
   private int[][] numbers() {

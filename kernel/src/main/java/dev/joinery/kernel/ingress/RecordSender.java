@@ -5,6 +5,7 @@ import dev.joinery.kernel.format.ChangeSink;
 import dev.joinery.kernel.format.Format;
 import dev.joinery.kernel.format.RegistryError;
 import dev.joinery.kernel.message.Change;
+import dev.joinery.kernel.message.Counters;
 import dev.joinery.kernel.message.DeadLetter;
 import dev.joinery.kernel.message.LogPartition;
 import dev.joinery.kernel.message.Marks;
@@ -160,6 +161,7 @@ final class RecordSender implements ChangeSink, Ingress.Origin {
         deadLetter(relation, "subject_missing", nobodys);
         return;
       }
+      tellDerived(relation, sealer, absent);
       Sealer.Sealed made = sealer.seal(values, absent);
       values = made.row();
       left = made.absent();
@@ -178,6 +180,18 @@ final class RecordSender implements ChangeSink, Ingress.Origin {
     }
     Change change = new Change(op, positioned, position, majorOf(relation), number, left);
     decoded.add(new Decoded(change, values, isTimed(relation, op)));
+  }
+
+  /** Counts the derived columns that are null where an expression fails, or lacks a value. */
+  private void tellDerived(int relation, Sealer sealer, long[] absent) {
+    int failed = sealer.takeFailures();
+    if (failed > 0) {
+      counts.add(relation, Counters.EXPRESSION_ERRORS, failed);
+    }
+    int unknown = sealer.unknown(absent);
+    if (unknown > 0) {
+      counts.add(relation, "unavailable_values", unknown);
+    }
   }
 
   private boolean isTimed(int relation, int op) {

@@ -3,6 +3,8 @@ package dev.joinery.kernel.ingress;
 import dev.joinery.kernel.bytes.BinaryRow;
 import dev.joinery.kernel.bytes.SealedText;
 import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.node.Assembler;
+import dev.joinery.kernel.program.CompiledAssembler;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.program.SealedProgram;
 import dev.joinery.kernel.render.ValueText;
@@ -35,9 +37,15 @@ final class Sealer {
   private final UnsafeProjection projection;
   private final UnsafeRow row;
   private final VaultLink vault;
+  private final Assembler deriving;
+  private int failures;
 
-  Sealer(Program.RelationProgram relation, VaultLink vault) {
+  /**
+   * @param derived what derives columns from personal ones; null where nothing does
+   */
+  Sealer(Program.RelationProgram relation, CompiledAssembler derived, VaultLink vault) {
     this.vault = vault;
+    this.deriving = derived == null ? null : new Assembler(derived);
     this.relation = relation.name().getBytes(StandardCharsets.UTF_8);
     sealed = relation.sealed();
     types = relation.columns().stream().map(Program.Slot::type).toArray(DataType[]::new);
@@ -49,6 +57,23 @@ final class Sealer {
     }
     projection = UnsafeProjection.create(types);
     row = new UnsafeRow(types.length);
+  }
+
+  /** A decoded row with the columns that are derived from personal ones, all of it in clear. */
+  Slice derived(Slice decoded) {
+    if (deriving == null) {
+      return decoded;
+    }
+    deriving.assemble(decoded, BinaryRow.point(row, decoded), Assembler.NO_INPUTS);
+    failures += deriving.failures();
+    return deriving.row();
+  }
+
+  /** How many expressions failed since the last call. */
+  int takeFailures() {
+    int failed = failures;
+    failures = 0;
+    return failed;
   }
 
   /** The name of whose values a row holds; null where it holds none, or does not say whose. */
@@ -74,8 +99,11 @@ final class Sealer {
     VaultLink.Subject subject = isPersonal() ? vault.subject(name()) : null;
     for (int each = 0; each < sealed.columns().length; each++) {
       int column = sealed.columns()[each];
-      byte[] clear = row.isNullAt(column) ? null : clear(each, column);
-      if (clear != null) {
+      byte[] clear =
+          row.isNullAt(column) || isUnknown(each, absent) ? null : clear(each, column);
+      if (clear == null) {
+        made.update(column, null);
+      } else {
         byte[] body = subject.isErased() ? NOTHING : subject.seal(clear);
         byte[] text = SealedText.of(subject.name(), body, sealed.isText(each));
         made.update(column, UTF8String.fromBytes(text));
@@ -123,7 +151,36 @@ final class Sealer {
         : texts[each].of(row, column);
   }
 
-  /** An index, which no record has, is left out where its column is. */
+  /** How many derived columns a change leaves unknown: it tells some of what they are of. */
+  int unknown(long[] absent) {
+    int unknown = 0;
+    for (int each = 0; each < sealed.columns().length; each++) {
+      unknown += isUnknown(each, absent) ? 1 : 0;
+    }
+    return unknown;
+  }
+
+  private boolean isUnknown(int each, long[] absent) {
+    int left = leftOutOf(sealed.derivedFrom(each), absent);
+    return left > 0 && left < sealed.derivedFrom(each).length;
+  }
+
+  private static int leftOutOf(int[] columns, long[] absent) {
+    int left = 0;
+    for (int column : columns) {
+      left += absent != null && isLeft(absent, column) ? 1 : 0;
+    }
+    return left;
+  }
+
+  private static boolean isLeft(long[] absent, int column) {
+    return (absent[column >> 6] >>> (column & 63) & 1) != 0;
+  }
+
+  /**
+   * No record has an index or a derived column: one is left out where its column is, the other where
+   * all are that it is derived from.
+   */
   private long[] absentWithIndexes(long[] absent) {
     if (absent == null) {
       return null;
@@ -131,7 +188,10 @@ final class Sealer {
     long[] told = absent.clone();
     for (int each = 0; each < sealed.columns().length; each++) {
       int column = sealed.columns()[each];
-      boolean left = (absent[column >> 6] >>> (column & 63) & 1) != 0;
+      int[] from = sealed.derivedFrom(each);
+      boolean left =
+          from.length == 0 ? isLeft(absent, column) : leftOutOf(from, absent) == from.length;
+      leave(told, column, left);
       leave(told, sealed.indexes()[each], left);
       leave(told, sealed.knownBy(each), left);
     }

@@ -1,7 +1,9 @@
 package dev.joinery.kernel.ingress;
 
+import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.format.Format;
 import dev.joinery.kernel.message.Marks;
+import dev.joinery.kernel.program.CompiledAssembler;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.program.SealedProgram;
 import java.io.Serializable;
@@ -12,6 +14,7 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Queue;
 import java.util.function.IntPredicate;
+import java.util.stream.IntStream;
 import org.apache.spark.sql.Row;
 
 /**
@@ -21,9 +24,14 @@ import org.apache.spark.sql.Row;
  * @param erasuresFrom the first number of a topic whose records are erasures
  * @param erasures formats of erasures
  * @param spools by topic, whether its lines may be sealed: they are a capture's own
+ * @param derived by relation, what derives columns from personal ones; null where nothing does
  */
 public record Sealing(
-    VaultAddress vault, int erasuresFrom, Format[] erasures, boolean[] spools)
+    VaultAddress vault,
+    int erasuresFrom,
+    Format[] erasures,
+    boolean[] spools,
+    List<CompiledAssembler> derived)
     implements Serializable {
   private static final int ROWS = 1000;
   private static final int BYTES = 4 << 20;
@@ -49,9 +57,13 @@ public record Sealing(
       this.vault = vault;
       this.relationsOf = relationsOf;
       sealers =
-          program.relations().stream()
-              .map(each -> isSealed(each.sealed()) ? new Sealer(each, vault) : null)
+          IntStream.range(0, program.relations().size())
+              .mapToObj(each -> sealer(program.relations().get(each), derived.get(each)))
               .toArray(Sealer[]::new);
+    }
+
+    private Sealer sealer(Program.RelationProgram relation, CompiledAssembler deriving) {
+      return isSealed(relation.sealed()) ? new Sealer(relation, deriving, vault) : null;
     }
 
     private static boolean isSealed(SealedProgram sealed) {
@@ -137,17 +149,20 @@ public record Sealing(
         Sealer sealer = sealers[relation];
         if (sealer != null) {
           formats[relation].loggedAt(record.isNullAt(9) ? Marks.UNKNOWN : record.getLong(9));
-          Told each =
-              new Told(row -> note(sealer.subjectOf(row)), insertsOnly.test(relation));
+          Told each = new Told(row -> rowOf(sealer, row), insertsOnly.test(relation));
           told.add(each.of(formats[relation], relation, key, value));
         }
       }
     }
 
-    private void note(ByteBuffer subject) {
+    /** A row with its derived columns; the subject whose values it holds is noted. */
+    private Slice rowOf(Sealer sealer, Slice decoded) {
+      Slice row = sealer.derived(decoded);
+      ByteBuffer subject = sealer.subjectOf(row);
       if (subject != null) {
         met.add(subject);
       }
+      return row;
     }
   }
 }

@@ -8,21 +8,22 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.function.Consumer;
+import java.util.function.UnaryOperator;
 
 /** What a decoder told of one record, to be told again once whose values it holds is known. */
 final class Told implements ChangeSink {
   private final List<Consumer<ChangeSink>> calls = new ArrayList<>(2);
-  private final Consumer<Slice> rows;
+  private final UnaryOperator<Slice> rows;
   private final boolean insertsOnly;
   private RuntimeException failure;
   private StackOverflowError overflow;
 
   /**
-   * {@code rows} hears of the row of each upsert.
+   * {@code rows} makes the row of each upsert, which is told in place of it.
    *
    * @param insertsOnly whether the receiver ignores updates
    */
-  Told(Consumer<Slice> rows, boolean insertsOnly) {
+  Told(UnaryOperator<Slice> rows, boolean insertsOnly) {
     this.rows = rows;
     this.insertsOnly = insertsOnly;
   }
@@ -60,12 +61,10 @@ final class Told implements ChangeSink {
       byte[] row,
       int rowLength,
       long[] absent) {
-    byte[] kept = Arrays.copyOf(row, rowLength);
+    Slice kept = Slice.of(Arrays.copyOf(row, rowLength));
+    byte[] whole = (op == UPSERT ? rows.apply(kept) : kept).toBytes();
     long[] left = absent == null ? null : absent.clone();
-    calls.add(sink -> sink.change(relation, op, positioned, position, kept, kept.length, left));
-    if (op == UPSERT) {
-      rows.accept(Slice.of(kept));
-    }
+    calls.add(sink -> sink.change(relation, op, positioned, position, whole, whole.length, left));
   }
 
   @Override

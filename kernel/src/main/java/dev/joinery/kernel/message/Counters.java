@@ -46,7 +46,7 @@ public final class Counters implements Serializable {
   /** By node: the messages of an address that is not among them; of two counts the greater stands. */
   public static final String LEFT_OUT = "left_out";
 
-  private static final String EXPRESSION_ERRORS = "expression_errors";
+  public static final String EXPRESSION_ERRORS = "expression_errors";
 
   private record Name(String kind, String owner, String counter) implements Serializable {}
 

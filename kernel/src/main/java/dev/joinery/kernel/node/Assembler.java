@@ -41,7 +41,7 @@ public final class Assembler {
   private Slice order;
   private int failures;
 
-  Assembler(CompiledAssembler plan) {
+  public Assembler(CompiledAssembler plan) {
     this.plan = plan;
     this.identity = plan.isIdentity();
     this.fastOutput = plan.inlined && !identity ? projection(plan.fastOutput) : null;

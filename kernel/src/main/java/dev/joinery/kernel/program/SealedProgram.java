@@ -14,10 +14,27 @@ import org.apache.spark.sql.types.StringType;
  * @param types for each of them what it is decoded as; null where all are texts
  * @param knownBy for each of them the column with the blind index that stands in place of it in the
  *     key or as the subject, -1 for none; null where none has one
+ * @param derived gives the decoded columns with those that are derived from personal ones, all of
+ *     them in clear; null where none is
+ * @param derivedFrom for each of them the columns that it is derived from, none for what a record
+ *     tells itself; null where none is derived
  */
 public record SealedProgram(
-    int subject, int[] columns, int[] indexes, DataType[] types, int[] knownBy)
+    int subject,
+    int[] columns,
+    int[] indexes,
+    DataType[] types,
+    int[] knownBy,
+    Program.AssemblerProgram derived,
+    int[][] derivedFrom)
     implements Serializable {
+  private static final int[] NONE = {};
+
+  /** The columns that a sealed one is derived from; none for what a record tells itself. */
+  public int[] derivedFrom(int each) {
+    return derivedFrom == null ? NONE : derivedFrom[each];
+  }
+
   /** The column with the blind index by which rows or subjects are known; -1 for none. */
   public int knownBy(int each) {
     return knownBy == null ? -1 : knownBy[each];

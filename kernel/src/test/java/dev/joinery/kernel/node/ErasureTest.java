@@ -43,7 +43,7 @@ class ErasureTest {
     Program program = TreeProgram.of(false, Tree.root("product", USER));
     CompiledProgram compiled = new Compiler(null).compile(program);
     Program.RelationProgram user = program.relations().get(0);
-    SealedProgram sealed = new SealedProgram(0, new int[] {1}, new int[] {2}, null, null);
+    SealedProgram sealed = new SealedProgram(0, new int[] {1}, new int[] {2}, null, null, null, null);
     Program.RelationProgram personal =
         new Program.RelationProgram(
             user.name(), user.columns(), user.key(), user.assembler(), sealed, null, null, null);
