@@ -153,7 +153,8 @@ def test_a_table_joins_a_product_by_one_command_and_few_lines(
     added = [line for line in after.splitlines() if line not in before.splitlines()]
     assert 1 <= len(added) <= 8
     (noted,) = ActionLog(project.parent / ".joinery/checkpoint").actions()
-    assert ("table add", (f"{at}.order",)) == (noted.verb, noted.about)
+    assert ("table add", ("order", "profile")) == (noted.verb, noted.about)
+    assert f"{at}.order" == noted.told
     assert said.count("\n+") == len(added)
     assert f"topic: shop.{at}.order" in after
     assert "      orders: {many: order, 'on': {customer_id: id}," in after.replace("on:", "'on':")

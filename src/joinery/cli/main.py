@@ -5,8 +5,10 @@ Only `joinery status` is read without Typer, whose import takes as long as all t
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -25,6 +27,7 @@ _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 def main() -> None:
     """Run the command line and exit with its code."""
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
+    atexit.register(_keep_exit_code)
     debug = "--debug" in sys.argv
     arguments = [each for each in sys.argv[1:] if each != "--debug"]
     _give_java_utf8()
@@ -54,6 +57,16 @@ def main() -> None:
             " This is a defect of joinery; --debug shows where. [INTERNAL]\n"
         )
         sys.exit(FAILED)
+
+
+def _keep_exit_code() -> None:
+    """Have a signal that comes once all is done not take the place of the exit code.
+
+    Python gives up its handlers before the process is gone; a signal that is ignored stays so.
+    """
+    for each in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(each) not in (signal.SIG_DFL, signal.default_int_handler):
+            signal.signal(each, signal.SIG_IGN)
 
 
 def _meant(error: JoineryError, arguments: Sequence[str]) -> str:

@@ -162,12 +162,16 @@ def run_add(arguments: AddArguments) -> int:
         with alone_in(folder) if folder.is_dir() else nullcontext():
             project = Editing(file)
             tables = read_source(arguments.source, arguments.names, project.spec, choices.source)
-            for found in tables:
+            added = [
                 _join(project, found, choices, into=arguments.into, embed_as=arguments.embed_as)
+                for found in tables
+            ]
             _warn(each for each in (large_warning(tables),) if each)
             project.finish(write=arguments.write)
             if arguments.write:
-                ActionLog(project.spec.checkpoint).note("table add", arguments.names)
+                about = [*added, *filter(None, [arguments.into])]
+                told = ", ".join(str(each.name) for each in tables)
+                ActionLog(project.spec.checkpoint).note("table add", about, told)
     except JoineryError as error:
         return tell_error(error, file=str(file))
     return DONE
@@ -232,17 +236,19 @@ def _join(
     *,
     into: str | None,
     embed_as: str | None,
-) -> None:
+) -> str:
+    """Write the relation of a table, and its embed where a product is named; return its name."""
     relation = relation_for(found, project.spec, choices)
     project.put(("relations",), relation.name, relation_data(relation))
     _warn(warnings_of(found))
     suggestions = tuple(suggestions_for(found, relation, project.spec))
     if into is None:
         _suggest(relation, suggestions)
-        return
+        return relation.name
     _check_product(project.spec, into)
     embed = chosen(suggestions, into, embed_as)
     project.put(embed.path, embed.embed.name, embed_data(embed.embed))
+    return relation.name
 
 
 def _check_product(spec: ProjectSpec, name: str) -> None:

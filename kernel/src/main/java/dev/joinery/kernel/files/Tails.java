@@ -79,7 +79,11 @@ final class Tails {
     return last.isEmpty() ? NONE : Chain.number(last);
   }
 
-  /** Returns a file that is complete, or is being written, by its name; null where it is neither. */
+  /**
+   * Returns a file that is complete, or is being written; null where it is neither.
+   *
+   * @param name its own, or that of before complete files had the number of the one before them
+   */
   Next named(String name) throws IOException {
     String number = Chain.number(name);
     Matcher candidate = written("");
@@ -89,7 +93,23 @@ final class Tails {
         return next;
       }
     }
-    return opened(complete.resolve(name), name, true);
+    Next next = opened(complete.resolve(name), name, true);
+    return next != null ? next : numbered(number);
+  }
+
+  /** Returns a complete file by its number, whatever it tells of the one before. */
+  private Next numbered(String number) throws IOException {
+    try (DirectoryStream<Path> files = Files.newDirectoryStream(complete, number + ".*")) {
+      for (Path each : files) {
+        String name = each.getFileName().toString();
+        if (Chain.isComplete(name)) {
+          return opened(each, name, true);
+        }
+      }
+    } catch (NoSuchFileException | NotDirectoryException notThereYet) {
+      return null;
+    }
+    return null;
   }
 
   /** Returns whether the file that will have a name is being written in a folder, or was left there. */

@@ -189,6 +189,20 @@ class TailReaderTest {
   }
 
   @Test
+  void checkpointOfBeforeGoesOnInAFileThatIsCompletedAsItIsOpened() throws IOException {
+    begin(stream.initialOffset());
+    append(3, 0, "x\n");
+    more();
+    Offset first = ofBefore(end());
+    append(3, 0, "y\n");
+
+    begin(first);
+    complete(3, 0);
+
+    assertEquals(List.of("03:2=y"), more());
+  }
+
+  @Test
   void batchReadsOnWhereRealTimeEnded() throws IOException {
     begin(stream.initialOffset());
     append(3, 0, "x\ny\n");
