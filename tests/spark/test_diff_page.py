@@ -57,12 +57,17 @@ def test_the_drill_goes_as_the_page_tells(hello: Path, spark: SparkSession) -> N
     with closing(sqlite3.connect(hello / "out" / "shop.db")) as sink:
         sink.executescript(SQL)
     broken = told(SHOWN[1][0], hello)
+    sampled = [told(f"diff --sample {each}", hello) for each in ("40%", "40%", "0%")]
     repaired = told(SHOWN[2][0], hello)
     exec(CODE, {})
     audited = audit(hello)
 
     expected = [untimed(text) for _, text in SHOWN]
     assert list(zip([0, 3, 0], expected, strict=True)) == [well, broken, repaired]
+    # Of the keys 1, 2, 3 and 99, the same one each time, whose document is right.
+    assert sampled[0] == sampled[1]
+    assert (0, 2, 2) == (sampled[0][0], *map(sampled[0][1].count, ("compared 1 ", "0 differ")))
+    assert (2, "") == sampled[2]
     assert [(1.0, 3, 0), (1.0, 3, 0)] == [(e.share, e.compared, e.differ) for e in audited]
 
 

@@ -3,8 +3,12 @@
 A declared type takes only columns whose values are known to arrive in it: another one is refused
 by name, since a wrong guess would call right documents wrong.
 
-Invariant: a value that is read equals the one that a run makes of the captured row. `is_taken` says
-whether a run takes it at all: a number that its declared type cannot hold becomes a dead letter.
+Limits: a date or a time outside the years 1 to 9999 is read as `OUT_OF_RANGE`, infinities among
+them: Python has none of them.
+
+Invariant: a value that is read equals the one that a run makes of the captured row. `untold` says
+of which rows that cannot be known: of a number that its declared type cannot hold, and of an
+infinite date, a run makes a dead letter.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ import re
 from dataclasses import dataclass
 from decimal import Context
 from decimal import Decimal as Number
+from enum import Enum
 from typing import Any
 
 from joinery.capture.bulk_row import numeric_text
@@ -116,19 +121,64 @@ class TableColumn:
         return f"{sql}::text" if known else None
 
 
-def has_numbers(kind: DataType) -> bool:
-    """Return whether a column may hold a number that its declared type cannot."""
+class OutOfRange(Enum):
+    """What stands for a date or a time that Python does not have."""
+
+    VALUE = "out of range"
+
+
+OUT_OF_RANGE = OutOfRange.VALUE
+_FIRST_DAY, _LAST_DAY = "0001-01-01", "9999-12-31"
+
+
+def known_key(column: str, kind: DataType) -> str | None:
+    """Return the condition that a key's column holds what can be compared; None for no condition.
+
+    Args:
+        column: As SQL.
+        kind: The declared type.
+    """
+    match kind:
+        case Atomic("date" | "timestamp" | "timestamp_ntz"):
+            return f"{column} >= '{_FIRST_DAY}' AND {column}::date <= '{_LAST_DAY}'"
+        case Atomic("float" | "double") | Decimal():
+            return f"{column}::text NOT IN ('NaN', 'Infinity', '-Infinity')"
+        case _:
+            return None
+
+
+def may_be_untold(kind: DataType) -> bool:
+    """Return whether a column may hold a value of which `untold` tells something."""
     match kind:
         case Array(element):
-            return has_numbers(element)
+            return may_be_untold(element)
         case Atomic(name):
-            return name in ("float", "double")
+            return name in ("float", "double", "date", "timestamp", "timestamp_ntz")
         case _:
             return isinstance(kind, Decimal)
 
 
+def untold(value: Any, field: Field) -> str:
+    """Return why it cannot be told what a run makes of a row that has a value; empty where it can.
+
+    Args:
+        value: As it is read.
+        field: A column that `may_be_untold`.
+
+    Example:
+        >>> from joinery.model.type import DOUBLE
+        >>> untold(0.5, Field("v", DOUBLE)), untold(math.nan, Field("v", DOUBLE))
+        ('', 'is a dead letter: column "v" is not of type double')
+    """
+    if value is OUT_OF_RANGE:
+        return f'has a column "{field.name}" that is infinite, or not in the years 1 to 9999'
+    if not is_taken(value, field.type):
+        return f'is a dead letter: column "{field.name}" is not of type {field.type}'
+    return ""
+
+
 def is_taken(value: Any, kind: DataType) -> bool:
-    """Return whether a run takes a value of a column that `has_numbers` for one of its type.
+    """Return whether a run takes a value of a column that `may_be_untold` for one of its type.
 
     Example:
         >>> from joinery.model.type import DOUBLE
@@ -144,8 +194,10 @@ def is_taken(value: Any, kind: DataType) -> bool:
             return all(is_taken(each, element) for each in value)
         case Number(), Decimal(precision, scale):
             return value.is_finite() and _fits(value, precision, scale)
-        case _:
+        case _, Atomic("float" | "double"):
             return math.isfinite(value)
+        case _:
+            return True
 
 
 def _fits(value: Number, precision: int, scale: int) -> bool:

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from joinery.audit.column import TableColumn, has_numbers, is_taken
+from joinery.audit.column import OUT_OF_RANGE, TableColumn, known_key, may_be_untold, untold
 from joinery.audit.error import DiffError, DiffFailedError
 from joinery.capture.place_log import MARK
 from joinery.capture.spool import CapturePosition
@@ -77,7 +77,7 @@ class SourceTable:
 
     Attributes:
         led: The columns that an index begins with.
-        numbers: The columns that may hold numbers which their types cannot, and their places.
+        doubtful: The columns of whose values some may be `untold`, and their places.
     """
 
     relation: Relation
@@ -85,7 +85,7 @@ class SourceTable:
     columns: dict[str, TableColumn]
     shown: str
     led: frozenset[str]
-    numbers: tuple[tuple[int, Field], ...]
+    doubtful: tuple[tuple[int, Field], ...]
 
     def array_of(self, column: str) -> str:
         """Return the type of an array of a column's values."""
@@ -102,14 +102,9 @@ class SourceTable:
         return tuple(cells[places.index(each)] for each in self.relation.key)
 
     def refusal(self, cells: Sequence[Any]) -> str:
-        """Return why a run makes a dead letter of a row; empty where it does not."""
-        for at, each in self.numbers:
-            if not is_taken(cells[at], each.type):
-                return (
-                    f'a row of "{self.relation.name}" behind it is a dead letter: column'
-                    f' "{each.name}" is not of type {each.type}'
-                )
-        return ""
+        """Return why it cannot be told what a run makes of a row; empty where it can."""
+        found = next(filter(None, (untold(cells[at], each) for at, each in self.doubtful)), "")
+        return f'a row of "{self.relation.name}" behind it {found}' if found else ""
 
 
 @dataclass(slots=True)
@@ -122,8 +117,8 @@ class Snapshot:
         transactions: Which transactions it shows, as PostgreSQL writes it.
         noting: Whether the versions of rows are noted.
         versions: Those of all rows that were read, by table, place and transaction.
-        refused: By relation and key, why rows were left out of what was read: a run makes dead
-            letters of them, and may go on with what they were before, which is not known here.
+        refused: By relation and key, why rows were left out of what was read: a run may make dead
+            letters of them, and go on with what they were before, which is not known here.
     """
 
     link: Link
@@ -176,11 +171,8 @@ class Snapshot:
             for at, each in enumerate(relation.key, 1)
         )
         conditions = [f"kept.{quoted(each)} IS NOT NULL" for each in relation.key]
-        conditions += [
-            f"kept.{quoted(each)}::text NOT IN ('NaN', 'Infinity', '-Infinity')"
-            for each in relation.key
-            if has_numbers(relation.type_of(each))
-        ]
+        columns = [(f"kept.{quoted(each)}", relation.type_of(each)) for each in relation.key]
+        conditions += [each for each in (known_key(*one) for one in columns) if each]
         known = " AND ".join(conditions)
         beyond = f" AND ({key}) > ({slots})" if after is not None else ""
         read = ", ".join(map(table.read, relation.key))
@@ -193,8 +185,8 @@ class Snapshot:
     def _accepted(
         self, table: SourceTable, found: Sequence[tuple[Any, ...]]
     ) -> Sequence[tuple[Any, ...]]:
-        """Return the rows that a run accepts; note why it refuses the others."""
-        if not table.numbers:
+        """Return the rows that a run accepts; note why that is not known of the others."""
+        if not table.doubtful:
             return found
         accepted: list[tuple[Any, ...]] = []
         for cells in found:
@@ -248,6 +240,7 @@ class SourceDatabase:
 
         self._link = link = open_link(self._url)
         link.cursor_factory = RawCursor
+        _read_all_times(link)
         for setting in _SETTINGS:
             self.run(link, setting)
         self.tables = {each.name: self._table(link, each) for each in self._relations}
@@ -369,10 +362,36 @@ class SourceDatabase:
                 )
             read.append(sql)
         led = frozenset(str(column) for (column,) in self.run(link, _LED, [name]))
-        numbers = tuple(
-            (at, each) for at, each in enumerate(relation.columns) if has_numbers(each.type)
+        doubtful = tuple(
+            (at, each) for at, each in enumerate(relation.columns) if may_be_untold(each.type)
         )
-        return SourceTable(relation, name, columns, ", ".join(read), led, numbers)
+        return SourceTable(relation, name, columns, ", ".join(read), led, doubtful)
+
+
+def _read_all_times(link: Link) -> None:
+    """Have dates and times that Python does not have read as `OUT_OF_RANGE`."""
+    from psycopg.types import datetime as of
+
+    loaders = {
+        "date": of.DateBinaryLoader,
+        "timestamp": of.TimestampBinaryLoader,
+        "timestamptz": of.TimestamptzBinaryLoader,
+    }
+    for name, loader in loaders.items():
+        link.adapters.register_loader(name, _reading_all(loader))
+
+
+def _reading_all(loader: type[Any]) -> type[Any]:
+    """Return a loader of the driver that has a value also where Python has none."""
+    from psycopg import DataError
+
+    def load(self: Any, data: Any) -> Any:
+        try:
+            return loader.load(self, data)
+        except DataError:
+            return OUT_OF_RANGE
+
+    return type(f"All{loader.__name__}", (loader,), {"load": load})
 
 
 def table_name(relation: Relation) -> str:

@@ -6,6 +6,7 @@ import java.time.LocalDateTime;
 import java.time.LocalTime;
 import java.time.ZoneOffset;
 import java.time.format.DateTimeFormatter;
+import java.util.Locale;
 import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeWriter;
 
 /** The targets of dates, timestamps and times of day. */
@@ -60,10 +61,37 @@ final class Temporals {
       }
     }
 
+    /**
+     * Returns the infinity of PostgreSQL that a number is, as versions of Debezium tell it; null for
+     * none. They are outside of what PostgreSQL has else.
+     */
+    String infinity(long number) {
+      return switch (this) {
+        case DAYS ->
+            number == LATEST || number == LATEST_BEFORE
+                ? "Infinity"
+                : number == EARLIEST ? "-Infinity" : null;
+        case MICROS -> number >= LAST ? "Infinity" : number <= FIRST ? "-Infinity" : null;
+        case MILLIS ->
+            number == LAST || number == LAST / 1000
+                ? "Infinity"
+                : number == FIRST || number == FIRST / 1000 ? "-Infinity" : null;
+        default -> null;
+      };
+    }
+
     boolean timeOfDay() {
       return this == TIME_MILLIS || this == TIME_MICROS || this == TIME_NANOS;
     }
   }
+
+  /** What PostgreSQL's driver has for infinite timestamps, and Debezium for infinite dates. */
+  private static final long LAST = 9_223_372_036_825_200_000L;
+
+  private static final long FIRST = -9_223_372_036_832_400_000L;
+  private static final long LATEST = LocalDate.of(5_877_611, 6, 21).toEpochDay();
+  private static final long LATEST_BEFORE = LocalDate.of(-5_877_611, 6, 21).toEpochDay();
+  private static final long EARLIEST = LocalDate.of(-5_877_611, 6, 22).toEpochDay();
 
   private Temporals() {}
 
@@ -79,17 +107,19 @@ final class Temporals {
     @Override
     void digits(byte[] text, int from, int to, UnsafeWriter out, int ordinal) {
       requireDay(unit, this);
-      out.write(ordinal, unit.micros(Numbers.whole(text, from, to, name)));
+      whole(Numbers.whole(text, from, to, name), out, ordinal);
     }
 
     @Override
     void whole(long number, UnsafeWriter out, int ordinal) {
       requireDay(unit, this);
+      requireFinite(unit.infinity(number), this);
       out.write(ordinal, unit.micros(number));
     }
 
     @Override
     void text(byte[] chars, int from, int to, UnsafeWriter out, int ordinal) {
+      requireFinite(infinity(chars, from, to), this);
       out.write(ordinal, iso.micros(chars, from, to, name));
     }
   }
@@ -112,6 +142,7 @@ final class Temporals {
     @Override
     void whole(long number, UnsafeWriter out, int ordinal) {
       requireDay(unit, this);
+      requireFinite(unit.infinity(number), this);
       long days = unit == Unit.DAYS ? number : wholeDays(unit.micros(number));
       if (days != (int) days) {
         throw tooLarge();
@@ -128,8 +159,28 @@ final class Temporals {
 
     @Override
     void text(byte[] chars, int from, int to, UnsafeWriter out, int ordinal) {
+      requireFinite(infinity(chars, from, to), this);
       out.write(ordinal, iso.days(chars, from, to));
     }
+  }
+
+  private static void requireFinite(String infinity, Target target) {
+    if (infinity != null) {
+      throw target.wrong(infinity);
+    }
+  }
+
+  /** Returns the infinity that a text of PostgreSQL says; null for none. */
+  private static String infinity(byte[] chars, int from, int to) {
+    int length = to - from;
+    if (length != 8 && length != 9 || chars[to - 1] != 'y') {
+      return null;
+    }
+    return switch (new String(chars, from, length, StandardCharsets.ISO_8859_1)) {
+      case "infinity" -> "Infinity";
+      case "-infinity" -> "-Infinity";
+      default -> null;
+    };
   }
 
   /** A number that counts time of day says nothing of a day. */
@@ -155,7 +206,9 @@ final class Temporals {
 
     @Override
     void whole(long number, UnsafeWriter out, int ordinal) {
-      out.write(ordinal, iso(unit.micros(number)).getBytes(StandardCharsets.UTF_8));
+      String infinity = unit.infinity(number);
+      String text = infinity == null ? iso(unit.micros(number)) : infinity.toLowerCase(Locale.ROOT);
+      out.write(ordinal, text.getBytes(StandardCharsets.UTF_8));
     }
 
     private String iso(long micros) {

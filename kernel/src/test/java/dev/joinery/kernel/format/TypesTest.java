@@ -70,6 +70,29 @@ class TypesTest {
     }
   }
 
+  @Test
+  void whatPostgresqlHasForInfiniteTimesIsNamedHoweverDebeziumTellsIt() {
+    for (String type : List.of("timestamp", "timestamp_ntz")) {
+      for (String high : List.of("9223372036854775807", "9223372036825200000", "\"infinity\"")) {
+        assertEquals(notFinite("Infinity", type), value(type, high));
+      }
+      for (String low : List.of("-9223372036854775808", "-9223372036832400000", "\"-infinity\"")) {
+        assertEquals(notFinite("-Infinity", type), value(type, low));
+      }
+      String millis = ",\"timeUnit\":\"millis\"";
+      assertEquals(notFinite("Infinity", type), value(type, "9223372036825200", millis));
+      assertEquals(notFinite("-Infinity", type), value(type, "-9223372036832400000", millis));
+    }
+    for (String high : List.of("2146033979", "-2147472692", "\"infinity\"")) {
+      assertEquals(notFinite("Infinity", "date"), value("date", high));
+    }
+    for (String low : List.of("-2147472691", "\"-infinity\"")) {
+      assertEquals(notFinite("-Infinity", "date"), value("date", low));
+    }
+    assertEquals(
+        "\"+294247-01-10T04:00:25.199999Z\"", value("timestamp", "9223372036825199999"));
+  }
+
   private static String notFinite(String word, String type) {
     return "wrong_type: column \"v\": " + word + " where " + type + " is declared";
   }
