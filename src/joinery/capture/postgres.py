@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from joinery.capture.failure import failure_of, is_full
 from joinery.capture.gone_columns import TableColumns
+from joinery.capture.postgres_key import check_key
 from joinery.capture.publication import (
     check_published,
     entries_of,
@@ -295,6 +296,7 @@ def settings(link: Link, database: PostgresDatabase) -> dict[str, str]:
     """Return the settings of Debezium's connector for a database we are connected to."""
     known = {**link.info.get_parameters(), "password": link.info.password or ""}
     known |= {"host": link.info.host, "port": str(link.info.port)}
+    check_key(known, database.shown)
     given = {ours: known[name] for name, ours in _CLIENT_SETTINGS.items() if known.get(name)}
     return {
         "name": database.slot,

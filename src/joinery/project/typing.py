@@ -242,6 +242,8 @@ class OpensearchSinkMap(_Delivery, total=False):
     password: str
     ca_certs: str
     verify_certs: bool
+    client_cert: str
+    client_key: str
     connections: int
     create: bool
     refresh: bool

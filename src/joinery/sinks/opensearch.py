@@ -85,6 +85,12 @@ class OpenSearchOptions:
     password: str = text("The password; take it from the environment.", default="", secret=True)
     ca_certs: str = text("A file of certificates to trust; by default the system's.", default="")
     verify_certs: bool = flag("Verify certificates; `false` trusts any.", default=True)
+    client_cert: str = text(
+        "A file with the certificate that we present, in PEM; by default none.", default=""
+    )
+    client_key: str = text(
+        "A file with its key; by default `client_cert` has it as well.", default=""
+    )
     connections: int = count("Bulk requests at the same time.", default=2)
     create: bool = flag(
         "Create the index, and add the fields that the product gains.", default=True
@@ -115,8 +121,10 @@ class OpenSearchOptions:
             urls=tuple(_with_scheme(each.strip()) for each in self.url.split(",")),
             user=self.user,
             password=self.password,
-            ca_certs=str(folder / self.ca_certs) if self.ca_certs else "",
+            ca_certs=_in(folder, self.ca_certs),
             verify_certs=self.verify_certs,
+            client_cert=_in(folder, self.client_cert),
+            client_key=_in(folder, self.client_key),
             connections=self.connections,
         )
 
@@ -332,6 +340,11 @@ def _numbered(what: str, query_id: str, number: int) -> Action:
 
 def _with_scheme(url: str) -> str:
     return url if "://" in url else f"http://{url}"
+
+
+def _in(folder: Path, file: str) -> str:
+    """Return a file of the project's; empty for none."""
+    return str(folder / file) if file else ""
 
 
 def _index(name: str) -> str:

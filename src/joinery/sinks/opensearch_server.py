@@ -7,6 +7,7 @@ Invariant: a failure that may pass by itself is a `SinkUnavailableError`, any ot
 from __future__ import annotations
 
 import random
+import ssl
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 
 Body = Callable[[Iterable[Action]], bytes]
+_CERTIFICATES = (
+    "Check ca_certs of the sink; where the server asks for a certificate, client_cert as well."
+)
 _TIMEOUT_S = 60
 _AGAIN_S = (0.1, 0.4, 1.6)
 _MAX_CONTENT_BYTES = 100 << 20
@@ -41,6 +45,8 @@ class Access:
         password: Never shown.
         ca_certs: A file of certificates to trust; empty for those of the system.
         verify_certs: False trusts any certificate.
+        client_cert: A file with the certificate that we present; empty for none.
+        client_key: A file with its key; empty where the certificate's file has it.
         connections: The most requests at once.
     """
 
@@ -49,6 +55,8 @@ class Access:
     password: str = field(default="", repr=False)
     ca_certs: str = ""
     verify_certs: bool = True
+    client_cert: str = ""
+    client_key: str = ""
     connections: int = 2
 
     @property
@@ -108,7 +116,7 @@ class SearchServer:
         try:
             return request(self._client)
         except SSLError as error:
-            raise self._failed(str(error.info), hint="Check ca_certs of the sink.") from error
+            raise self._failed(str(error.info), hint=_CERTIFICATES) from error
         except UnreachableError as error:
             raise self._unavailable(str(error.info)) from error
         except TransportError as error:
@@ -221,6 +229,9 @@ def _connect(access: Access) -> OpenSearch:
     with needs_extra("opensearch", message, SinkError):
         from opensearchpy import JSONSerializer, OpenSearch
 
+    if access.client_cert:
+        _check_presented(access)
+
     class WithText(JSONSerializer):
         """Keeps the text of an answer, whose numbers have all their digits."""
 
@@ -233,12 +244,34 @@ def _connect(access: Access) -> OpenSearch:
         http_auth=(access.user, access.password) if access.user else None,
         ca_certs=access.ca_certs or None,
         verify_certs=access.verify_certs,
+        client_cert=access.client_cert or None,
+        client_key=access.client_key or None,
         ssl_show_warn=False,
         timeout=_TIMEOUT_S,
         max_retries=0,
         pool_maxsize=access.connections + 1,
         serializer=WithText(),
     )
+
+
+def _check_presented(access: Access) -> None:
+    """Refuse a certificate that would not be presented, or cannot be read."""
+    if not access.verify_certs:
+        raise SinkError(
+            'sink "opensearch" has client_cert and verify_certs: false',
+            detail="It presents a certificate only to a server whose own it verifies.",
+            hint="Leave verify_certs out; ca_certs names the authority of the server.",
+        )
+    try:
+        # An empty password keeps OpenSSL from asking for one on the terminal.
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.load_cert_chain(access.client_cert, access.client_key or None, password="")
+    except OSError as error:  # an SSLError is one
+        why = error.strerror or type(error).__name__
+        raise SinkError(
+            f'sink "opensearch" could not read the certificate {access.client_cert}: {why}',
+            hint="Set client_cert to a file in PEM, and client_key to its key, without a password.",
+        ) from error
 
 
 def _scroll(client: OpenSearch, *, id: str) -> Any:
