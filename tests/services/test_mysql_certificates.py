@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import rsa
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-)
-from cryptography.x509.oid import NameOID
+from tests.services.authority import Authority, Signed
 from tests.services.mysql_captured import capturing, claimed, connected, database_of, rows_of
 from tests.services.mysql_server import started_server
 
@@ -27,78 +19,33 @@ from joinery.dev.port import HOST
 
 pytestmark = pytest.mark.services
 _HOST = "localhost"
+_GUARDED = "'guarded'@'%'"  # a user who is let in with a certificate alone
 _OTHER_NAME = "127.1"  # resolves to the same server, and is in no certificate
 
 
 @dataclass(frozen=True, slots=True)
-class Authority:
-    """Signs certificates; `file` has its own, in PEM."""
-
-    file: Path
-    key: rsa.RSAPrivateKey
-    name: x509.Name
-
-    @classmethod
-    def made(cls, file: Path) -> Authority:
-        key, name = _key(), _name(file.stem)
-        signed = _signed(name, name, key.public_key(), key, authority=True)
-        file.write_bytes(signed.public_bytes(Encoding.PEM))
-        return cls(file, key, name)
-
-    def server(self, folder: Path, *names: x509.GeneralName) -> dict[str, str]:
-        """Return a server's settings with a certificate for these names."""
-        key = _key()
-        signed = _signed(_name("server"), self.name, key.public_key(), self.key, names=names)
-        files = {"ssl-cert": folder / "server.pem", "ssl-key": folder / "server.key"}
-        files["ssl-cert"].write_bytes(signed.public_bytes(Encoding.PEM))
-        secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-        files["ssl-key"].write_bytes(secret)
-        return {"ssl-ca": str(self.file), **{name: str(file) for name, file in files.items()}}
-
-
-def _key() -> rsa.RSAPrivateKey:
-    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
-
-
-def _name(name: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-
-
-def _signed(
-    name: x509.Name,
-    issuer: x509.Name,
-    key: rsa.RSAPublicKey,
-    by: rsa.RSAPrivateKey,
-    *,
-    names: tuple[x509.GeneralName, ...] = (),
-    authority: bool = False,
-) -> x509.Certificate:
-    now = dt.datetime.now(dt.UTC)
-    builder = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(issuer)
-        .public_key(key)
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - dt.timedelta(days=1))
-        .not_valid_after(now + dt.timedelta(days=2))
-        .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
-    )
-    if names:
-        builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
-    return builder.sign(by, hashes.SHA256())
-
-
-@dataclass(frozen=True, slots=True)
 class Secured:
-    """A server with a table of one row; `known` is its authority's file, `other` another's."""
+    """A server with a table of one row.
+
+    Attributes:
+        known: The file of its authority.
+        other: That of another.
+        authority: Which signs what clients present, too.
+    """
 
     address: str
     known: Path
     other: Path
+    authority: Authority
 
     def url(self, options: str) -> str:
         return f"{self.address}?{options}"
+
+    @property
+    def guarded(self) -> Secured:
+        """The same, as the user who is let in with a certificate alone."""
+        _, _, server = self.address.partition("@")
+        return replace(self, address=f"mysql://guarded:engine@{server}")
 
 
 @pytest.fixture(scope="module", params=["mariadb", "mysql-8.4"])
@@ -108,13 +55,20 @@ def secured(
     """A server that asks for TLS; its certificate is for `localhost`."""
     folder = tmp_path_factory.mktemp("certificates")
     known, other = (Authority.made(folder / f"{each}.pem") for each in ("known", "other"))
-    settings = known.server(folder, x509.DNSName(_HOST))
+    signed = known.sign(folder, "server", x509.DNSName(_HOST))
+    settings = {
+        "ssl-ca": str(known.file),
+        "ssl-cert": str(signed.certificate),
+        "ssl-key": str(signed.key),
+    }
     settings |= {"ssl": "1"} if request.param == "mariadb" else {}
     settings |= {"require-secure-transport": "ON"}
     server = tmp_path_factory.mktemp(request.param)
     with started_server(request.param, server, settings) as service:
-        found = Secured(service.address.replace(HOST, _HOST), known.file, other.file)
+        found = Secured(service.address.replace(HOST, _HOST), known.file, other.file, known)
         with closing(connected(found.url("ssl-mode=required"))) as link:
+            link.rows(f"create user {_GUARDED} identified by 'engine' require x509")
+            link.rows(f"grant all on *.* to {_GUARDED}")
             link.rows("create table customer (id bigint primary key, name text)")
             link.rows("insert into customer values (1, 'Ada')")
         yield found
@@ -181,3 +135,39 @@ def test_a_certificate_for_another_host_is_refused_only_where_the_host_is_asked_
         assert [(1,)] == link.rows("select 1")
     with pytest.raises(MysqlError, match="is not accepted"):
         connected(url("verify_identity"))
+
+
+def test_a_user_who_has_to_present_a_certificate_is_let_in_with_it(
+    secured: Secured, tmp_path: Path
+) -> None:
+    guarded = secured.guarded
+    signed = secured.authority.sign(tmp_path, "client")
+
+    with pytest.raises(MysqlError, match="could not query"):
+        connected(guarded.url("ssl-mode=required"))
+    with closing(connected(guarded.url(_presenting(signed)))) as link:
+        assert [(1,)] == link.rows("select 1")
+
+
+@pytest.mark.parametrize("mode", ["required", "verify_identity"])
+def test_the_log_is_read_with_a_certificate(secured: Secured, mode: str, tmp_path: Path) -> None:
+    trust = "" if mode == "required" else f"&ssl-ca={secured.known}"
+    presented = _presenting(secured.authority.sign(tmp_path, "client"))
+    guarded = secured.guarded
+    url = guarded.url(f"{presented}&ssl-mode={mode}{trust}")
+    database = database_of(url, "customer")
+    spool = claimed(tmp_path, database)
+
+    with capturing(database, spool) as capture:
+        capture.reach_end()
+        with closing(connected(url)) as link:
+            link.rows("replace into customer values (1, 'Ada'), (3, %s)", mode)
+        capture.reach_end()
+
+    names = {row["name"] for row in rows_of(spool, "customer").values()}
+    assert {"Ada", mode} <= names
+    assert {0o600} == {each.stat().st_mode & 0o777 for each in spool.path.glob("own.p12")}
+
+
+def _presenting(signed: Signed) -> str:
+    return f"ssl-cert={signed.certificate}&ssl-key={signed.key}"

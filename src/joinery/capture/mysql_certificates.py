@@ -1,7 +1,9 @@
-"""The certificates by which a connector verifies the server that it captures.
+"""The certificates by which a connector verifies the server that it captures, and its own.
 
-A URL names a file in PEM, as all clients of MySQL take it. What reads the log takes a store of
-Java's, so one is made of the file at each start: a file that was renewed is followed.
+A URL names files in PEM, as all clients of MySQL take them. What reads the log takes stores of
+Java's, so these are made of the files at each start: a file that was renewed is followed.
+
+Invariant: the store with a key can be read by its owner alone, as the key's own file.
 """
 
 from __future__ import annotations
@@ -15,22 +17,28 @@ from joinery.errors import needs_extra
 from joinery.project.mysql_address import MysqlAddress
 
 _STORE = "certificates.p12"
+_OWN_STORE = "own.p12"
 _PASSWORD = "joinery"
 
 
 def certificate_settings(plugin: Plugin, address: MysqlAddress, folder: Path) -> Mapping[str, str]:
-    """Return the connector's settings for the file of an address; none where it has none.
+    """Return the connector's settings for the files of an address; none where it has none.
 
     Args:
         plugin: Which connector reads the log.
         address: Where the database is.
-        folder: Where the store is made.
+        folder: Where the stores are made.
 
     Raises:
-        CaptureError: The file has no certificates that can be read.
+        CaptureError: A file has nothing that can be read.
     """
-    if not address.ssl_ca:
-        return {}
+    return {
+        **(_trusted(plugin, address, folder) if address.ssl_ca else {}),
+        **(_presented(plugin, address, folder) if address.ssl_cert else {}),
+    }
+
+
+def _trusted(plugin: Plugin, address: MysqlAddress, folder: Path) -> dict[str, str]:
     store = folder / _STORE
     store.write_bytes(_java_store(Path(address.ssl_ca)))
     settings = {
@@ -40,6 +48,42 @@ def certificate_settings(plugin: Plugin, address: MysqlAddress, folder: Path) ->
     if plugin == "mariadb":  # whose driver takes the file itself, and only that
         settings |= {"driver.serverSslCert": address.ssl_ca}
     return settings
+
+
+def _presented(plugin: Plugin, address: MysqlAddress, folder: Path) -> dict[str, str]:
+    store = folder / _OWN_STORE
+    store.unlink(missing_ok=True)
+    store.touch(mode=0o600)
+    store.write_bytes(_own_store(Path(address.ssl_cert), Path(address.ssl_key)))
+    settings = {
+        "database.ssl.keystore": str(store),
+        "database.ssl.keystore.password": _PASSWORD,
+    }
+    if plugin == "mariadb":  # whose driver has a name of its own for it
+        settings |= {"driver.keyStore": str(store), "driver.keyStorePassword": _PASSWORD}
+    return settings
+
+
+def _own_store(certificate: Path, key: Path) -> bytes:
+    with needs_extra("mysql", "MySQL needs the package cryptography", CaptureError):
+        from cryptography.hazmat.primitives.serialization import (
+            BestAvailableEncryption,
+            load_pem_private_key,
+            pkcs12,
+        )
+        from cryptography.x509 import load_pem_x509_certificates
+    try:
+        own, *chain = load_pem_x509_certificates(certificate.read_bytes())
+        loaded = load_pem_private_key(key.read_bytes(), password=None)
+        return pkcs12.serialize_key_and_certificates(
+            b"own", loaded, own, chain, BestAvailableEncryption(_PASSWORD.encode())
+        )
+    except (OSError, TypeError, ValueError) as error:  # a TypeError asks for the key's password
+        raise CaptureError(
+            f"could not read the certificate {certificate} with its key {key}",
+            detail=str(error).splitlines()[0],
+            hint="Set ssl-cert and ssl-key in the URL to files in PEM, the key without a password.",
+        ) from error
 
 
 def _java_store(file: Path) -> bytes:

@@ -126,9 +126,27 @@ def _secured(address: MysqlAddress) -> dict[str, Any]:
         case "preferred":
             return {}  # the driver asks for TLS where the server has it
         case "required":
-            return {"ssl": {"check_hostname": False, "verify_mode": "none"}}
+            context = ssl.create_default_context()
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
         case _:
-            return {"ssl": _verifying(address)}
+            context = _verifying(address)
+    if address.ssl_cert:
+        _present(context, address)
+    return {"ssl": context}
+
+
+def _present(context: ssl.SSLContext, address: MysqlAddress) -> None:
+    """Have the server shown our certificate."""
+    try:
+        # An empty password keeps OpenSSL from asking for one on the terminal.
+        context.load_cert_chain(address.ssl_cert, address.ssl_key, password="")
+    except OSError as error:  # an SSLError is one
+        why = error.strerror or type(error).__name__
+        raise MysqlError(
+            f"could not read the certificate {address.ssl_cert} with its key: {why}",
+            hint="Set ssl-cert and ssl-key in the URL to files in PEM, the key without a password.",
+        ) from error
 
 
 def _verifying(address: MysqlAddress) -> ssl.SSLContext:

@@ -69,7 +69,8 @@ class MysqlSourceOptions:
 
     url: str = text(
         "The database, of MySQL or MariaDB; `?ssl-mode=` may be `disabled`, `preferred`,"
-        " `required`, and with `&ssl-ca=FILE` `verify_ca` or `verify_identity`.",
+        " `required`, and with `&ssl-ca=FILE` `verify_ca` or `verify_identity`;"
+        " `&ssl-cert=FILE&ssl-key=FILE` is what we present.",
         examples=["mysql://user:password@host:3306/name"],
         secret=True,
         check=_check_url,

@@ -5,6 +5,7 @@ Invariant: no message holds a password.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
@@ -15,6 +16,7 @@ from joinery.errors import SpecError
 _PORT = 3306
 _SSL_MODES = ("disabled", "preferred", "required", "verify_ca", "verify_identity")
 _VERIFYING = ("verify_ca", "verify_identity")
+_PRESENTED = ("ssl-cert", "ssl-key")
 
 
 class AddressError(SpecError):
@@ -31,6 +33,8 @@ class MysqlAddress:
         ssl_mode: One of disabled, preferred, required, verify_ca, verify_identity.
         ssl_ca: The file of the certificates that the server's is verified by, in PEM; empty where
             it is not verified.
+        ssl_cert: The file of the certificate that we present, in PEM; empty for none.
+        ssl_key: The file of its key.
     """
 
     host: str
@@ -40,6 +44,8 @@ class MysqlAddress:
     database: str
     ssl_mode: str
     ssl_ca: str = ""
+    ssl_cert: str = ""
+    ssl_key: str = ""
 
     @classmethod
     def of(cls, url: str) -> MysqlAddress:
@@ -61,15 +67,18 @@ class MysqlAddress:
                 hint="Give it a value, or leave it out: a variable in the URL may not be set.",
             )
         authority = next(iter(given.pop("ssl-ca", ())), "")
-        unsaid = "verify_ca" if authority else "preferred"  # as MySQL's own client
+        presented = [next(iter(given.pop(each, ())), "") for each in _PRESENTED]
+        unsaid = "verify_ca" if authority else "required" if any(presented) else "preferred"
         mode = next(iter(given.pop("ssl-mode", ())), unsaid).lower()
         if mode not in _SSL_MODES or given:
             wrong = next(iter(given), f"ssl-mode={mode}")
             raise AddressError(
                 f'the URL of a database of MySQL cannot have "{wrong}"',
-                hint=f"It may have ssl-mode={', ssl-mode='.join(_SSL_MODES)}, and ssl-ca.",
+                hint=f"It may have ssl-mode={', ssl-mode='.join(_SSL_MODES)},"
+                " ssl-ca, ssl-cert and ssl-key.",
             )
         _check_authority(mode, authority)
+        _check_presented(mode, presented)
         if mode == "verify_identity" and _is_number(parts.hostname or ""):
             raise AddressError(
                 "the URL of a database of MySQL has ssl-mode=verify_identity and no host name",
@@ -83,7 +92,9 @@ class MysqlAddress:
             password=unquote(parts.password or ""),
             database=unquote(parts.path.lstrip("/")),
             ssl_mode=mode,
-            ssl_ca=str(Path(authority).absolute()) if authority else "",
+            ssl_ca=_file(authority),
+            ssl_cert=_file(presented[0]),
+            ssl_key=_file(presented[1]),
         )
 
     @property
@@ -104,6 +115,25 @@ def _check_authority(mode: str, authority: str) -> None:
             f"the URL of a database of MySQL has ssl-ca, and ssl-mode={mode} does not use it",
             hint=f"Write ssl-mode={' or ssl-mode='.join(_VERIFYING)}.",
         )
+
+
+def _check_presented(mode: str, files: Sequence[str]) -> None:
+    """Refuse a certificate without its key, and one that would not be presented."""
+    if any(files) and not all(files):
+        lacking = next(name for name, file in zip(_PRESENTED, files, strict=True) if not file)
+        raise AddressError(
+            f"the URL of a database of MySQL has no {lacking}",
+            hint="A certificate that we present needs both: &ssl-cert=FILE&ssl-key=FILE, in PEM.",
+        )
+    if any(files) and mode in ("disabled", "preferred"):
+        raise AddressError(
+            f"the URL of a database of MySQL has ssl-cert, and ssl-mode={mode} asks for no TLS",
+            hint="Write ssl-mode=required, or ssl-mode=verify_identity with ssl-ca.",
+        )
+
+
+def _file(name: str) -> str:
+    return str(Path(name).absolute()) if name else ""
 
 
 def _is_number(host: str) -> bool:

@@ -49,3 +49,23 @@ def test_certificates_that_would_not_be_used_are_refused(mode: str) -> None:
 def test_a_host_that_is_a_number_has_no_identity_to_verify() -> None:
     with pytest.raises(AddressError, match="verify_identity and no host name"):
         MysqlAddress.of("mysql://10.0.0.7/shop?ssl-mode=verify_identity&ssl-ca=/etc/ca.pem")
+
+
+def test_a_certificate_to_present_asks_for_tls() -> None:
+    address = MysqlAddress.of("mysql://db/shop?ssl-cert=/etc/own.pem&ssl-key=/etc/own.key")
+
+    found = (address.ssl_mode, address.ssl_cert, address.ssl_key)
+    assert ("required", "/etc/own.pem", "/etc/own.key") == found
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("ssl-cert=own.pem", "has no ssl-key"),
+        ("ssl-key=own.key", "has no ssl-cert"),
+        ("ssl-mode=preferred&ssl-cert=own.pem&ssl-key=own.key", "asks for no TLS"),
+    ],
+)
+def test_a_certificate_that_would_not_be_presented_is_refused(options: str, message: str) -> None:
+    with pytest.raises(AddressError, match=message):
+        MysqlAddress.of(f"mysql://db/shop?{options}")
