@@ -66,6 +66,7 @@ def _presented(plugin: Plugin, address: MysqlAddress, folder: Path) -> dict[str,
 
 def _own_store(certificate: Path, key: Path) -> bytes:
     with needs_extra("mysql", "MySQL needs the package cryptography", CaptureError):
+        from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
         from cryptography.hazmat.primitives.serialization import (
             BestAvailableEncryption,
             load_pem_private_key,
@@ -75,6 +76,10 @@ def _own_store(certificate: Path, key: Path) -> bytes:
     try:
         own, *chain = load_pem_x509_certificates(certificate.read_bytes())
         loaded = load_pem_private_key(key.read_bytes(), password=None)
+        if not isinstance(
+            loaded, rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey
+        ):
+            raise ValueError("The key is of another kind than RSA, elliptic curves and Ed25519.")
         return pkcs12.serialize_key_and_certificates(
             b"own", loaded, own, chain, BestAvailableEncryption(_PASSWORD.encode())
         )
