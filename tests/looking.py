@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-_SHARE = 4
+_SHARE = 10
 """Of the time of a wait, looks take this part at most."""
 
 

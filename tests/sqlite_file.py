@@ -11,5 +11,5 @@ from pathlib import Path
 @contextmanager
 def sqlite_file(file: Path | str) -> Iterator[sqlite3.Connection]:
     """Open a database for a block, at whose end changes are committed and it is closed."""
-    with closing(sqlite3.connect(file)) as database, database:
+    with closing(sqlite3.connect(file, timeout=60.0)) as database, database:
         yield database

@@ -23,6 +23,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from tests.looking import rest
 
 Data = Mapping[str, Any] | str | bytes | None
+_LIMIT_S = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +37,28 @@ class Log:
         """Create a topic; `settings` are the broker's."""
         client = AdminClient(self._settings())
         made = client.create_topics([NewTopic(topic, partitions, 1, config={**settings})])
-        made[topic].result(30)
+        made[topic].result(_LIMIT_S)
+        self._until_there(topic, partitions)
 
     def widen(self, topic: str, partitions: int) -> None:
         """Give a topic more partitions."""
         client = AdminClient(self._settings())
-        client.create_partitions([NewPartitions(topic, partitions)])[topic].result(30)
+        client.create_partitions([NewPartitions(topic, partitions)])[topic].result(_LIMIT_S)
+        self._until_there(topic, partitions)
+
+    def _until_there(self, topic: str, partitions: int) -> None:
+        """Wait until the broker tells of so many partitions: a producer fails at an unknown one."""
+        client, begun = AdminClient(self._settings()), time.monotonic()
+        while len(client.list_topics(topic, _LIMIT_S).topics[topic].partitions) < partitions:
+            rest(begun, 0.05)
+            begun = time.monotonic()
 
     def drop(self, topic: str) -> None:
         """Delete a topic, and wait until it is gone."""
         client = AdminClient(self._settings())
-        client.delete_topics([topic])[topic].result(30)
+        client.delete_topics([topic])[topic].result(_LIMIT_S)
         begun = time.monotonic()
-        while topic in client.list_topics(timeout=30).topics:
+        while topic in client.list_topics(timeout=_LIMIT_S).topics:
             rest(begun, 0.05)
             begun = time.monotonic()
 
@@ -60,34 +70,40 @@ class Log:
         ]
         resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=changes)
         client = AdminClient(self._settings())
-        client.incremental_alter_configs([resource])[resource].result(30)
+        client.incremental_alter_configs([resource])[resource].result(_LIMIT_S)
 
     def put(
         self, topic: str, *values: Data, key: Data = None, partition: int = -1, at_ms: int = 0
     ) -> None:
         """Append records, and wait until the broker has them."""
-        producer = Producer(self._settings())
-        for value in values:
-            producer.produce(topic, _bytes(value), _bytes(key), partition, timestamp=at_ms)
-        assert producer.flush(30) == 0
+        self._send((topic, _bytes(each), _bytes(key), partition, at_ms) for each in values)
 
     def put_all(self, records: Iterable[tuple[str, Data, Data]]) -> None:
         """Append records of any topics: topic, key and value."""
-        producer = Producer(self._settings())
-        for topic, key, value in records:
-            producer.produce(topic, _bytes(value), _bytes(key))
-        assert producer.flush(30) == 0
+        self._send((topic, _bytes(value), _bytes(key), -1, 0) for topic, key, value in records)
+
+    def _send(self, records: Iterable[tuple[str, bytes | None, bytes | None, int, int]]) -> None:
+        producer, failed = Producer(self._settings()), list[object]()
+
+        def note(error: object, message: Message) -> None:
+            if error is not None:
+                failed.append(error)
+
+        for topic, value, key, partition, at_ms in records:
+            producer.produce(topic, value, key, partition, on_delivery=note, timestamp=at_ms)
+        assert producer.flush(_LIMIT_S) == 0
+        assert [] == failed
 
     def cut(self, topic: str, before: int, partition: int = 0) -> None:
         """Remove the records before an offset, as retention does."""
         place = TopicPartition(topic, partition, before)
         client = AdminClient(self._settings())
-        client.delete_records([place])[place].result(30)
+        client.delete_records([place])[place].result(_LIMIT_S)
 
     def told(self, group: str, topic: str, partition: int = 0) -> int:
         """Return the position that a consumer group was told."""
         consumer = Consumer({**self._settings(), "group.id": group})
-        (found,) = consumer.committed([TopicPartition(topic, partition)], timeout=30)
+        (found,) = consumer.committed([TopicPartition(topic, partition)], timeout=_LIMIT_S)
         consumer.close()
         return found.offset
 

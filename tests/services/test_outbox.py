@@ -239,7 +239,7 @@ def test_an_event_is_refused_by_its_own_size_not_by_that_of_its_batch(shop: Shop
     large["after"]["payload"] = json.dumps({"n": 20, "text": "x" * 1_500_000})
     producer = Producer({"bootstrap.servers": shop.log.bootstrap, "message.max.bytes": 3_000_000})
     producer.produce(f"{shop.at}.outbox", json.dumps(large).encode())
-    assert producer.flush(30) == 0
+    assert producer.flush(120) == 0
 
     shop.once()
 

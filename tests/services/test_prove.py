@@ -108,7 +108,7 @@ def test_events_are_looked_into_in_every_topic_that_their_columns_name(
         given: dict[str, str | bytes | None] = {POSITION_HEADER: b"1"} if headers else {}
         producer.produce(f"{at}.{topic}", '{"to": "ann@example.org"}', "1", headers=given)
         producer.produce(f"{at}.{topic}", '{"to": "bob@example.org"}', "2", headers=given)
-        assert producer.flush(30) == 0
+        assert producer.flush(120) == 0
     log.put(f"{at}0", {"to": "ann@example.org"})
 
     found = proof(tmp_path, sink, "ann@example.org", project)

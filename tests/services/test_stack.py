@@ -25,7 +25,7 @@ def test_a_message_kept_by_kafka_survives_its_kill(kafka: Service) -> None:
     topic, before = f"t-{uuid.uuid4()}", kafka.address
     producer = Producer({"bootstrap.servers": kafka.address})
     producer.produce(topic, b"kept")
-    assert producer.flush(30) == 0
+    assert producer.flush(120) == 0
 
     kafka.kill()
     assert not kafka.running

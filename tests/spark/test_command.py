@@ -92,8 +92,12 @@ def test_a_project_that_cannot_be_planned_leaves_nothing_behind(tmp_path: Path) 
 
 @pytest.mark.parametrize(
     ("how", "more"),
-    [(signal.SIGINT, ""), (signal.SIGTERM, ", spool: true")],  # neither asks for the other
-    ids=["interrupted", "terminated beside a spool"],
+    [
+        pytest.param(signal.SIGINT, "", id="interrupted"),
+        pytest.param(
+            signal.SIGTERM, ", spool: true", id="terminated-spool", marks=pytest.mark.exhaustive
+        ),
+    ],
 )
 def test_a_run_that_is_ended_while_its_sink_is_away_has_failed(
     how: signal.Signals, more: str, tmp_path: Path

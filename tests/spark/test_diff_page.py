@@ -54,7 +54,7 @@ def test_the_drill_goes_as_the_page_tells(hello: Path, spark: SparkSession) -> N
     jn.run(spark, jn.load(hello / "joinery.yaml"), once=True).await_termination()
 
     well = told(SHOWN[0][0], hello)
-    with closing(sqlite3.connect(hello / "out" / "shop.db")) as sink:
+    with closing(sqlite3.connect(hello / "out" / "shop.db", timeout=60.0)) as sink:
         sink.executescript(SQL)
     broken = told(SHOWN[1][0], hello)
     sampled = [told(f"diff --sample {each}", hello) for each in ("40%", "40%", "0%")]
