@@ -29,9 +29,9 @@ WORKERS ?= $(shell [ "$(or $(MEMORY_KB),0)" -ge 18000000 ] && echo 4 || echo 3)
 # the same, tests/conftest.py), and in the order of the folders: files of one long test come
 # early, and the thousands of short ones fill the end.
 SHARED := --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
-# What fails beside others on a busy machine is tried once more, and the summary shows how it failed
+# What fails beside others on a busy machine is tried twice more, and the summary shows how it failed
 # at first. What hangs fails by its name, not all with the limit of the whole, and is not tried again.
-PATIENCE := --reruns 1 --timeout 1200 --rerun-except 'Timeout \(>'
+PATIENCE := --reruns 2 --timeout 1200 --rerun-except 'Timeout \(>'
 KERNEL_SOURCES := $(shell find kernel/src -type f)
 SEED ?=
 TESTS ?= tests/unit tests/plans tests/conformance tests/oracle -m "not spark and not services and not exhaustive"

@@ -29,7 +29,7 @@ spoilt = object_folder.spoilt
 LONG_AGO = module._Moment(0.0, 0.0)
 
 
-@pytest.fixture(params=[50, pytest.param(200, marks=pytest.mark.exhaustive)])
+@pytest.fixture(params=[20, pytest.param(200, marks=pytest.mark.exhaustive)])
 def rounds(request: pytest.FixtureRequest) -> int:
     """How often two drivers are started at once."""
     return int(request.param)
@@ -79,7 +79,7 @@ def test_of_two_drivers_one_takes_over_a_lease_that_has_lapsed(
     old = replace(held, machine="another", renewed_at=time.time() - 60)
     lapsed = json.dumps(asdict(old)).encode()
 
-    for round in range(rounds // 10):
+    for round in range(rounds // 4):
         file = folder / f"{round}.lease"
         file.update(lambda _: lapsed)
         leases, together = [Lease(file, "q"), Lease(file, "q")], threading.Barrier(2)
