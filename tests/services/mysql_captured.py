@@ -118,6 +118,12 @@ def capturing(
         raise capture.error
 
 
+def has_read(spool: SpoolFolder) -> bool:
+    """Return whether the log is followed, and all tables have been read beside it."""
+    known = spool.identity
+    return spool.position is not None and known is not None and not known.joining
+
+
 def kill_process() -> None:
     """Kill the Java process of the capture that this process runs, without warning."""
     for each in _processes():

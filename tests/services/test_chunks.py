@@ -14,7 +14,8 @@ import psycopg
 import pytest
 from tests.services.captured import Connection, new_database
 
-from joinery.capture.chunks import Chunks, begin_session, can_chunk, read_chunk
+from joinery.capture.chunks import Chunks
+from joinery.capture.postgres_chunks import begin_session, can_chunk, read_chunk
 from joinery.capture.spool import CaptureError
 from joinery.capture.tables import oid_of
 from joinery.dev.service import Service

@@ -22,6 +22,7 @@ from tests.services.mysql_captured import (
     claimed,
     connected,
     database_of,
+    has_read,
     kill_process,
     numbers,
     rows_of,
@@ -99,7 +100,7 @@ def test_a_table_joins_a_spool_while_rows_change_and_is_read_again(
         return spool.identity is not None and not spool.identity.joining
 
     with Changes(url, seed=7) as changes, capturing(database, spool) as capture:
-        until(lambda: spool.position is not None or capture.error)
+        until(lambda: has_read(spool) or capture.error)
         type(spool).claim(spool.path, slot=database.slot, tables=both)
         until(lambda: joined() or capture.error)
         changes.more()
@@ -149,7 +150,7 @@ def test_a_table_that_is_no_longer_the_one_that_was_read_ends_the_capture(
     spool = claimed(tmp_path, database)
     with closing(connected(url)) as link:
         with capturing(database, spool) as capture:
-            until(lambda: spool.position is not None or capture.error)
+            until(lambda: has_read(spool) or capture.error)
             link.rows("drop table purchase")  # It is nobody's.
             capture.reach_end()
         with pytest.raises(CaptureLostError) as lost, capturing(database, spool) as capture:
@@ -180,7 +181,7 @@ def test_rows_that_go_with_a_partition_are_warned_of(
             " (partition low values less than (10), partition high values less than maxvalue)"
         )
         with capturing(database, spool, on_warning=warned.append) as capture:
-            until(lambda: spool.position is not None or capture.error)
+            until(lambda: has_read(spool) or capture.error)
             link.rows("alter table customer truncate partition low")
             until(lambda: warned or capture.error)
 
@@ -204,7 +205,7 @@ def test_rows_that_are_swapped_with_a_partition_are_warned_of_at_both_tables(
         )
         spool = claimed(tmp_path, database)
         with capturing(database, spool, on_warning=warned.append) as capture:
-            until(lambda: spool.position is not None or capture.error)
+            until(lambda: has_read(spool) or capture.error)
             link.rows("alter table customer exchange partition low with table `old`")
             until(lambda: len(warned) >= 2 or capture.error)
 
@@ -236,7 +237,7 @@ def follow_beside(
     database: MysqlDatabase, spool: SpoolFolder, earlier: Capture, its: SpoolFolder
 ) -> None:
     """Capture a log that another capture follows, until that one fails."""
-    until(lambda: its.position is not None or earlier.error)
+    until(lambda: has_read(its) or earlier.error)
     with capturing(database, spool):
         until(lambda: earlier.error)
 
@@ -246,7 +247,7 @@ def test_a_server_that_goes_is_waited_for(server: Service, url: str, tmp_path: P
     database = database_of(url, "customer")
     spool = claimed(tmp_path, database)
     with capturing(database, spool) as capture:
-        until(lambda: spool.position is not None or capture.error)
+        until(lambda: has_read(spool) or capture.error)
         server.kill()
         try:
             until(lambda: not capture_runs())
@@ -264,7 +265,7 @@ def test_a_source_tells_how_it_stands_pauses_and_is_given_up(url: str, tmp_path:
     database = database_of(url, "customer")
     spool = claimed(tmp_path, database)
     with capturing(database, spool) as capture:
-        until(lambda: spool.position is not None or capture.error)
+        until(lambda: has_read(spool) or capture.error)
         running = state_of("db", database, spool)
         with pytest.raises(CaptureError, match='"joinery_t" is being captured'):
             drop_source(database, spool)
@@ -290,7 +291,7 @@ def test_an_idle_log_is_heard_of(url: str, tmp_path: Path) -> None:
     database = database_of(url, "customer")
     spool = claimed(tmp_path, database)
     with capturing(database, spool) as capture:
-        until(lambda: spool.position is not None or capture.error)
+        until(lambda: has_read(spool) or capture.error)
         since = time.time() * 1000
         until(lambda: capture.error or ((at := spool.position) and at.written_at_ms > since))
 

@@ -15,6 +15,7 @@ from tests.services.mysql_captured import (
     claimed,
     connected,
     database_of,
+    has_read,
     new_database,
     rows_of,
 )
@@ -89,7 +90,7 @@ def test_a_session_that_logs_less_than_whole_rows_of_a_captured_table_ends_the_c
         database = database_of(url, "customer")
         spool = claimed(tmp_path, database)
         with capturing(database, spool) as capture:
-            until(lambda: spool.position is not None or capture.error)
+            until(lambda: has_read(spool) or capture.error)
             link.rows(setting)
             link.rows("replace into checksum select id from customer")
             link.rows(f"update {MysqlAddress.of(archive).database}.customer set name = 'gone'")
@@ -110,7 +111,7 @@ def test_a_captured_table_that_is_altered_outside_the_log_ends_the_capture(
         database = database_of(url, "customer")
         spool = claimed(tmp_path, database)
         with capturing(database, spool) as capture:
-            until(lambda: spool.position is not None or capture.error)
+            until(lambda: has_read(spool) or capture.error)
         for each in ("set sql_log_bin = 0", "alter table customer add town text"):
             link.rows(each)
         link.rows("set sql_log_bin = 1")

@@ -148,7 +148,7 @@ def test_a_start_in_bulk_sends_each_document_once_though_it_is_killed_as_it_read
     link.rows(f"insert into purchase {numbers} select i, i, 1, null, null from s")
     with Changes(url, seed=7):
         with live_run(folder, "--bootstrap-from", "database") as run:
-            run.until(lambda: has_any(folder, ".joinery/spool/db/.snapshot/*/*"), "reads tables")
+            run.until(lambda: has_any(folder, ".joinery/spool/db/.rows/*/*"), "reads tables")
             run.kill()
         rebuild_in_bulk(spark, folder)
     run_to_end(spark, folder)

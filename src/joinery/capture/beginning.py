@@ -1,4 +1,4 @@
-"""How a capture of PostgreSQL begins: its slot, and the tables where they are read in bulk."""
+"""How a capture begins: a slot of PostgreSQL, tables that are read in bulk or beside the log."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 
 from joinery.capture.bulk import Reading
 from joinery.capture.database import LogDatabase
+from joinery.capture.mysql import MysqlDatabase
 from joinery.capture.postgres import PostgresDatabase, make_slot
 from joinery.capture.sealing import LineSeal
 from joinery.capture.spool import SpoolFolder
@@ -40,17 +41,21 @@ class Beginning:
     def run(self, database: LogDatabase, seal: LineSeal | None) -> bool:
         """Make the slot, and read the tables where that is to be done in bulk.
 
+        A binary log has no slot: its connector follows it from where it finds its end.
+
         Args:
-            database: One that has slots.
+            database: Whose log.
             seal: Under what lines are sealed; None where none are.
 
         Returns:
             Whether the log can be followed; else another process is at it.
         """
-        assert isinstance(database, PostgresDatabase)  # others have no slot
         with self._spool.locked() as ours, self._watched.watching():
             if not ours or self._spool.position is not None:
                 return ours
+            if isinstance(database, MysqlDatabase):
+                self._spool.note_begins(database.tables)
+                return True
             begun_at = database.prepare(self._spool).begun_at
             needed = self._bulk
             if needed is None:

@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, assert_never
 
 from joinery.capture.beginning import Beginning
 from joinery.capture.bulk import BrokenOffError
@@ -31,6 +31,7 @@ from joinery.capture.full_spool import full_spool
 from joinery.capture.joining import Joining
 from joinery.capture.keep import Applied
 from joinery.capture.moments import check_moments
+from joinery.capture.mysql import MysqlDatabase
 from joinery.capture.postgres import PostgresDatabase
 from joinery.capture.program import Plugin, command
 from joinery.capture.restarts import Restarts
@@ -69,8 +70,8 @@ class CaptureOptions:
         name: The source's.
         program: Returns our jar.
         on_wait: Called by target with what is waited for, and None once that is over.
-        bulk: By table, the columns that relations have: the tables are read in bulk. None leaves
-            their first reading to the connector.
+        bulk: By table, the columns that relations have: the tables of PostgreSQL are read in bulk.
+            None has them read beside the log.
         once: A relation counts every record that it is told: the first reading must not tell what
             the log tells too, so the connector reads all tables as of the slot's own place.
         on_warning: Told what someone should look at.
@@ -327,10 +328,15 @@ class Capture:
 
     @property
     def _begins(self) -> bool:
-        """Whether the slot is made here, not by the connector as it reads the tables."""
-        by_connector = self._options.once and self._options.bulk is None
-        has_slot = isinstance(self._database, PostgresDatabase)
-        return self._spool.position is None and has_slot and not by_connector
+        """Whether the log is followed before the tables are read, not by what reads them."""
+        match self._database:
+            case PostgresDatabase():
+                by_connector = self._options.once and self._options.bulk is None
+            case MysqlDatabase():
+                by_connector = self._options.once
+            case _:
+                assert_never(self._database)
+        return self._spool.position is None and not by_connector
 
     def _may_begin(self) -> bool:
         paused = self._spool.paused is not None
@@ -472,9 +478,13 @@ class Capture:
 
 def _tell(process: IO[bytes], line: str) -> None:
     """Give a process a line, unless it has ended or is to end."""
-    with suppress(BrokenPipeError, ValueError):
-        process.write(f"{line}\n".encode())
-        process.flush()
+    try:
+        with suppress(ValueError):  # closed, so that it ends
+            process.write(f"{line}\n".encode())
+            process.flush()
+    except BrokenPipeError:
+        with suppress(BrokenPipeError):
+            process.close()  # not later: what was not written would fail then, too
 
 
 def _appended(log: Path) -> IO[bytes]:

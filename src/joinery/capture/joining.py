@@ -28,8 +28,7 @@ from queue import SimpleQueue
 from joinery.capture.chunks import Chunks, begin_anew
 from joinery.capture.database import LogDatabase
 from joinery.capture.keep import SpoolKeep
-from joinery.capture.postgres import PostgresDatabase
-from joinery.capture.reading_link import ReadingLink
+from joinery.capture.reading import reading_of
 from joinery.capture.server import Prepared, ServerAwayError, ServerShortError
 from joinery.capture.spool import GONE, CaptureError, Identity, SpoolFolder
 from joinery.capture.tables import replaced
@@ -66,7 +65,7 @@ class Joining:
     ) -> None:
         self._database, self._spool, self._sealed = database, spool, sealed
         self._prepared, self._ask, self._on_warning = prepared, ask, on_warning
-        self._link = ReadingLink(database) if isinstance(database, PostgresDatabase) else None
+        self._link = reading_of(database)
         self._closing = False
         self._ready: set[str] = set()
         self._failed: dict[str, int] = {}
@@ -102,7 +101,7 @@ class Joining:
                 if not more:
                     ended.wait(_LOOK_S)
         finally:
-            self._release()
+            self._link.close()
 
     def _begin(self) -> None:
         known = self._spool.identity
@@ -116,12 +115,7 @@ class Joining:
     def close(self) -> None:
         """Break off what is asked of the server now."""
         self._closing = True
-        if self._link is not None:
-            self._link.cancel()
-
-    def _release(self) -> None:
-        if self._link is not None:
-            self._link.close()
+        self._link.cancel()
 
     def look(self) -> bool:
         """Do the next step of each table that is to be read; return whether the next is due."""
@@ -132,7 +126,7 @@ class Joining:
             self._hear(self._answers.get())
             known = self._spool.identity or known
         if not known.joining:
-            self._release()  # Tables are seldom read; a connection is not held for that.
+            self._link.close()  # Tables are seldom read; a connection is not held for that.
         now = time.monotonic()
         # One that the process does not follow yet has to wait for the next: changes would lack.
         read = [each for each in known.joining if each not in known.awaited]
@@ -161,7 +155,7 @@ class Joining:
             return False
         done = Chunks.noted(self._spool.rows(table)) or self._begun(table)
         if table not in self._ready:
-            if self._link is not None and not self._link.ended_before(done.transaction):
+            if not self._link.ended_before(done.transaction):
                 return False
             self._ready.add(table)
         if done.over:
@@ -174,19 +168,16 @@ class Joining:
     def _begun(self, table: str) -> Chunks:
         self._database.check_joining(table)
         first = SpoolKeep(self._spool).begin_reading(table)
-        if self._link is not None:
-            done = self._link.begin(table, first)
-            if self._spool.table_oids.get(table, done.oid) != done.oid:
-                raise replaced(table)
-        else:
-            done = Chunks(place=0, transaction=0, first=first)  # Its rows tell their places.
+        done = self._link.begin(table, first)
+        if self._spool.table_oids.get(table, done.oid) != done.oid:
+            raise replaced(table)
         done.note(self._spool.rows(table))
         return done
 
     def _read(self, table: str, done: Chunks) -> bool:
         """Read a chunk; return False where a table cannot be read so."""
         rows = self._spool.rows(table)
-        if self._link is not None and self._link.read(table, done, rows):
+        if self._link.read(table, done, rows):
             self._recover(table)
             return True
         if done.chunks:

@@ -99,6 +99,31 @@ def files_of(link: MysqlLink, plugin: Plugin) -> LogFiles:
     return LogFiles(named, place_of(str(file), int(position)))
 
 
+def visible_place(link: MysqlLink) -> int:
+    """Return a place of the log before which all that was committed is visible to who reads.
+
+    A transaction is in the log shortly before its rows can be read. MariaDB tells up to where the
+    log goes in what a transaction sees; with MySQL, commits wait for as long as the end is asked.
+
+    Args:
+        link: A connection that reads repeatably, and does not wait long for a lock.
+
+    Raises:
+        MysqlError: Statements ran for so long that the lock was not had, or the server is gone.
+    """
+    if plugin_of(link) == "mariadb":
+        link.rows("start transaction with consistent snapshot")
+        told = dict(link.rows("show status like 'binlog_snapshot_%'"))
+        link.rows("rollback")
+        return place_of(str(told["Binlog_snapshot_file"]), int(told["Binlog_snapshot_position"]))
+    link.rows("flush tables with read lock")
+    try:
+        file, position, *_ = _log_status(link, "mysql")
+    finally:
+        link.rows("unlock tables")
+    return place_of(str(file), int(position))
+
+
 def _end_of(size: int, *beside: object) -> int:
     """Return the position at the end of a file, of its size and what MySQL tells beside it.
 

@@ -6,6 +6,7 @@ Invariant: no message holds a password.
 from __future__ import annotations
 
 import ssl
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
@@ -96,6 +97,21 @@ class MysqlLink:
             with self._link.cursor() as cursor:
                 cursor.execute(statement, given or None)
                 return list(cursor.fetchall())
+        except self._failures as error:
+            raise self._failure(error) from error
+
+    def each(self, statement: str) -> Iterator[tuple[Any, ...]]:
+        """Yield what a statement gives, as it comes; no other one may be asked meanwhile.
+
+        Raises:
+            MysqlError: The server refuses it, or is gone.
+        """
+        from pymysql.cursors import SSCursor
+
+        try:
+            with self._link.cursor(SSCursor) as cursor:
+                cursor.execute(statement)
+                yield from cursor
         except self._failures as error:
             raise self._failure(error) from error
 

@@ -80,6 +80,7 @@ final class Spool {
       chain = new Chain(files, Map.of());
       remove(aside);
       remove(history);
+      remove(behind);
     }
     remove(folder.resolve(Tail.FOLDER));
     long last = Math.max(lastFile(files), lastFile(behind));
@@ -163,10 +164,10 @@ final class Spool {
   }
 
   private Path root(String table) {
-    if (!whole) {
-      return aside;
+    if (held.contains(table)) {
+      return behind;
     }
-    return held.contains(table) ? behind : files;
+    return whole ? files : aside;
   }
 
   /** Holds tables until their rows are put in place. */

@@ -1,4 +1,4 @@
-"""The connection by which tables are read beside the log: one, kept, and another after a failure.
+"""The connection by which tables of PostgreSQL are read: one, kept, and another after a failure.
 
 Invariant: once something has failed on it, the connection is closed, and the next use opens
 another; so a reading holds one connection at most, and none after `close`.
@@ -11,8 +11,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from joinery.capture.chunks import Chunks, begin_session, can_chunk, read_chunk
+from joinery.capture.chunks import Chunks
 from joinery.capture.postgres import PostgresDatabase
+from joinery.capture.postgres_chunks import begin_session, can_chunk, read_chunk
 from joinery.capture.sql import number_of
 from joinery.capture.tables import oid_of
 from joinery.clients.postgres import database_errors
@@ -28,7 +29,7 @@ _TRANSACTION = "select pg_current_xact_id()::text::bigint"
 _OLDEST = "select pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
 
 
-class ReadingLink:
+class PostgresReading:
     """Asks a database for the rows of tables; used by one thread, but for `cancel`.
 
     All of its methods raise ServerAwayError where the server is not there now, and CaptureError
