@@ -100,7 +100,7 @@ public class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte
     forgetWindows(messages.size());
     Outbox outbox = Outbox.at(address);
     int node = Address.nodeOf(address);
-    long began = System.nanoTime();
+    long began = nodes.begin();
     nodes.node(node).handle(Address.keyOf(address), messages, stateOf(address), outbox);
     nodes.spent(node, System.nanoTime() - began);
     counting.afterGroup(nodes.counters(), outbox, timestamp);

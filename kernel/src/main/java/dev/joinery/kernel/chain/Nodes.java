@@ -60,6 +60,7 @@ public final class Nodes {
   private final Node[] nodes;
   private final long[] nanos;
   private final FrequentKeys[] frequent;
+  private TaskClock clock;
 
   public Nodes(CompiledProgram compiled) {
     this(compiled, BatchWatermarks::told);
@@ -159,6 +160,14 @@ public final class Nodes {
     return nodes[index];
   }
 
+  /** Tells the time as a node begins a step. */
+  long begin() {
+    if (clock == null) {
+      clock = new TaskClock();
+    }
+    return System.nanoTime();
+  }
+
   /** Notes that a node took so long. */
   void spent(int index, long time) {
     nanos[index] += time;
@@ -172,11 +181,16 @@ public final class Nodes {
     frequent[index].offer(address, messages);
   }
 
-  /** Counts what each node took and which keys it heard most of, and starts again from zero. */
+  /**
+   * Counts what each node took of the processor and which keys it heard most of, and starts again
+   * from zero.
+   */
   void tellCosts() {
+    double part = clock == null ? 1 : clock.part();
+    clock = null;
     for (int i = 0; i < nanos.length; i++) {
       if (nanos[i] > 0) {
-        counters().add(Counters.NODES, Integer.toString(i), "nanos", nanos[i]);
+        counters().add(Counters.NODES, Integer.toString(i), "nanos", Math.round(nanos[i] * part));
         nanos[i] = 0;
       }
       if (frequent[i] != null) {
