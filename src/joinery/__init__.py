@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from joinery.app.state import state
     from joinery.app.state_documents import state_documents
     from joinery.app.state_rows import state_rows
+    from joinery.app.state_sizes import state_sizes
     from joinery.app.status import status
     from joinery.app.stream import Stream
     from joinery.app.touch import touch
@@ -57,6 +58,7 @@ __all__ = [
     "state",
     "state_documents",
     "state_rows",
+    "state_sizes",
     "status",
     "testing",
     "touch",
@@ -74,6 +76,7 @@ _HOMES = {
     "state": "joinery.app.state",
     "state_documents": "joinery.app.state_documents",
     "state_rows": "joinery.app.state_rows",
+    "state_sizes": "joinery.app.state_sizes",
     "status": "joinery.app.status",
     "touch": "joinery.app.touch",
     "wait": "joinery.app.wait",

@@ -35,6 +35,7 @@ PUBLIC = [
     "state",
     "state_documents",
     "state_rows",
+    "state_sizes",
     "status",
     "testing",
     "touch",

@@ -202,12 +202,19 @@ def state(
     rows: Annotated[
         bool, typer.Option("--rows", help="Show the rows of the document of --key instead.")
     ] = False,
+    sizes: Annotated[
+        bool, typer.Option("--sizes", help="Show how much each node of the query keeps instead.")
+    ] = False,
 ) -> None:
     """Print all documents as the run's state has them, as JSON lines; beside a run, or without."""
-    from joinery.cli.state import run_state_documents, run_state_rows
+    from joinery.cli.state import run_state_documents, run_state_rows, run_state_sizes
 
     if file == DEFAULT and names_a_project(product):
         product, file = "", Path(product)
+    if sizes:
+        if key is not None or sample or rows:
+            raise typer.BadParameter("--sizes does not go with --key, --sample or --rows")
+        raise typer.Exit(run_state_sizes(file, product, batch=batch))
     if not rows:
         raise typer.Exit(run_state_documents(file, product, key, batch=batch, sample=sample))
     if key is None or sample:

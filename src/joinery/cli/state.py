@@ -9,6 +9,7 @@ from pathlib import Path
 from joinery.app.document_product import only_product
 from joinery.app.state_documents import state_lines
 from joinery.app.state_rows import row_lines
+from joinery.app.state_sizes import state_sizes
 from joinery.cli.ending import DONE
 from joinery.project.load import load_spec
 
@@ -56,6 +57,23 @@ def run_state_rows(file: Path, product: str, key: str, *, batch: int | None) -> 
     """
     for line in row_lines(file, _product(file, product), key, batch=batch):
         sys.stdout.write(line)
+    return DONE
+
+
+def run_state_sizes(file: Path, product: str, *, batch: int | None) -> int:
+    """Print how much state the nodes of a product's query keep, as a table.
+
+    Args:
+        file: The project file or folder.
+        product: The product; empty for the only one.
+        batch: After which batch; None for the last one.
+
+    Raises:
+        ProjectErrors: The project is wrong.
+        WhyError: There is no such product, or there are several.
+        StateReadError: There is no such state.
+    """
+    sys.stdout.write(f"{state_sizes(file, _product(file, product), batch=batch)}\n")
     return DONE
 
 

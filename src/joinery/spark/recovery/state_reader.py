@@ -20,13 +20,16 @@ from joinery.plan.product import Product
 from joinery.plan.relation import Relation
 from joinery.project.product import ProjectSpec
 from joinery.semantics.read_change import change_reader
+from joinery.solutions.spark_state.costs import document_nodes, shares
 from joinery.solutions.spark_state.fingerprint import (
     SPARK_STATE,
     differences,
     standing_fingerprint,
     state_marks,
 )
+from joinery.solutions.spark_state.node_state import NodeState
 from joinery.solutions.spark_state.program import KernelProgram
+from joinery.solutions.spark_state.words import node_title
 from joinery.spark.batch.query_kernel import lower_query
 from joinery.spark.batch.stores import solution_of
 from joinery.spark.launch import STATE_SETTINGS
@@ -154,6 +157,24 @@ class StateReader:
                 f'product "{product}": {answer[1:].decode()} cannot be found by their keys',
             )
         return list(change_reader(kept_relations(self._program))(answer.splitlines()))
+
+    def sizes(self) -> list[NodeState]:
+        """Return how much state each node of the query keeps; all of it is gone through.
+
+        Raises:
+            StateReadError: The state cannot be read.
+        """
+        self._process.ask({"sizes": True})
+        *counts, notes = json.loads(self._process.answer())
+        nodes, names = self._program.nodes, [each.name for each in self._program.products]
+        parts = shares(document_nodes(self._program))
+        found = [
+            NodeState(
+                node_title(node), {names[product]: part for product, part in share.items()}, *count
+            )
+            for node, share, count in zip(nodes, parts, counts, strict=True)
+        ]
+        return [*found, NodeState("", {}, *notes)]
 
     def _lines(self, product: str, columns: int, key: str, sample: float) -> Iterator[bytes]:
         self._process.ask({"product": product, "columns": columns, "key": key, "sample": sample})

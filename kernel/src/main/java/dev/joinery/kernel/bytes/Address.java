@@ -20,6 +20,9 @@ public final class Address {
   /** More nodes than a program has, and fewer than any number of notes. */
   private static final int NODES = 1 << 24;
 
+  /** How many bytes there are before those of a page's own: the hash, and the output's number. */
+  private static final int PAGE = 5;
+
   private static final byte[] FILL = new byte[3];
 
   private Address() {}
@@ -93,6 +96,23 @@ public final class Address {
   /** The node an address names; -1 for the output. */
   public static int nodeOf(byte[] address) {
     return new ByteReader(address, 4, address.length - 4).readVarInt() - 1;
+  }
+
+  /** Whether a page stands under an address. */
+  public static boolean isPage(byte[] address) {
+    return nodeOf(address) < 0 && address.length > PAGE;
+  }
+
+  /** The node to whose state what stands under an address belongs; -1 where it is a level's own. */
+  public static int ownerOf(byte[] address) {
+    if (!isPage(address)) {
+      return isOfNotes(address) ? -1 : nodeOf(address);
+    }
+    int fill = address[PAGE];
+    int page = PAGE + 1 + fill;
+    ByteReader in = new ByteReader(address, page, address.length - page);
+    in.readVarInt();
+    return in.readVarInt() - 1;
   }
 
   public static Slice keyOf(byte[] address) {

@@ -144,6 +144,26 @@ public final class CommittedLevel implements AutoCloseable {
     }
   }
 
+  /** Adds what is kept to the sizes. */
+  public void measure(StateSizes sizes) {
+    StateStore store = opened();
+    try {
+      Level nodes = over(store); // Names the variable to the store.
+      byte[] last = null;
+      Iterator<UnsafeRowPair> parts =
+          CollectionConverters.asJava(store.iteratorWithMultiValues(MovedState.VARIABLE));
+      while (parts.hasNext()) {
+        UnsafeRowPair part = parts.next();
+        byte[] address = part.key().getBinary(0);
+        sizes.add(address, !Arrays.equals(address, last), part.value());
+        last = address;
+      }
+      nodes.close();
+    } finally {
+      store.abort();
+    }
+  }
+
   /** Has the node of an address say what stands there; see {@link Node#trace}. */
   public void trace(byte[] address, Slice parent, Tracing tracing) {
     StateStore store = opened();

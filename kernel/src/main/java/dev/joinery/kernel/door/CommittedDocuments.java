@@ -10,6 +10,7 @@ import dev.joinery.kernel.chain.HeldProgram;
 import dev.joinery.kernel.chain.SharedProgram;
 import dev.joinery.kernel.chain.CommittedLevel;
 import dev.joinery.kernel.chain.StateMark;
+import dev.joinery.kernel.chain.StateSizes;
 import dev.joinery.kernel.ingress.KeyPrefix;
 import dev.joinery.kernel.ingress.PendingRoots;
 import dev.joinery.kernel.message.Message;
@@ -93,6 +94,9 @@ public final class CommittedDocuments implements AutoCloseable {
    * <p>{@code {"rows": product, "columns", "key"}} asks for the rows of the document of a key; the
    * answer is their lines ({@link DocumentRows}), or an exclamation mark and which rows these are
    * that cannot be read.
+   *
+   * <p>{@code {"sizes": true}} asks how much each node keeps; the answer is {@link
+   * StateSizes#counts}, as JSON.
    */
   public static void main(String[] arguments) throws IOException {
     BufferedReader in =
@@ -104,6 +108,8 @@ public final class CommittedDocuments implements AutoCloseable {
         JsonNode question = JSON.readTree(line);
         if (question.has("rows")) {
           write(documents.rows(question), out);
+        } else if (question.has("sizes")) {
+          write(JSON.writeValueAsBytes(documents.sizes()), out);
         } else if (question.has("sample")) {
           documents.list(question, out);
         } else {
@@ -153,6 +159,18 @@ public final class CommittedDocuments implements AutoCloseable {
     } catch (DocumentRows.UnreadException error) {
       return ("!" + error.getMessage()).getBytes(StandardCharsets.UTF_8);
     }
+  }
+
+  private long[][] sizes() {
+    StateSizes sizes = new StateSizes(program.nodes().size());
+    for (int level = 1; level <= program.levels(); level++) {
+      for (int i = 0; i < partitions(); i++) {
+        try (CommittedLevel each = opened(level, placeOf(level, i))) {
+          each.measure(sizes);
+        }
+      }
+    }
+    return sizes.counts();
   }
 
   private String answer(String question) {

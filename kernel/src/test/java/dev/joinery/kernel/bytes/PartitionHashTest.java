@@ -35,6 +35,8 @@ class PartitionHashTest {
 
         assertEquals(PartitionHash.of(address), PartitionHash.of(place));
         assertEquals(-1, Address.nodeOf(place));
+        assertEquals(key % 300, Address.ownerOf(place));
+        assertTrue(Address.isPage(place));
         assertTrue(places.add(Slice.of(place)), "a place of its own");
       }
     }
