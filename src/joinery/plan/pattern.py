@@ -145,6 +145,19 @@ class PatternForm:
             if each.condition is not None and not names.isdisjoint(each.condition.references)
         )
 
+    def is_of_row(self, variable: Variable) -> bool:
+        """Return whether a row and its rules alone tell that it is a variable's."""
+        names = {each.name for each in self.reads}
+        return variable.condition is not None and names.isdisjoint(variable.condition.references)
+
+    @property
+    def computed(self) -> tuple[Expression, ...]:
+        """What is computed of each row and its rules once, before matches are looked for."""
+        conditions = (each.condition for each in self.variables if self.is_of_row(each))
+        arguments = (each.argument for each in self.reads)
+        found = (each for each in (*conditions, *arguments) if each is not None)
+        return tuple(dict.fromkeys(found))
+
     @property
     def _by(self) -> tuple[Field, ...]:
         return tuple(Field(each.name, each.type) for each in self.by)

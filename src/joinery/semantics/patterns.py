@@ -5,7 +5,7 @@ It is slow and plain: nothing is kept but rows, and all matches are found again 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -14,6 +14,7 @@ from joinery.expression.aggregate import aggregate
 from joinery.expression.match_read import PREV, MatchRead
 from joinery.expression.order import row_key
 from joinery.expression.problem import EvaluationError
+from joinery.expression.typed import Expression
 from joinery.model.change import Key, KeyObject, Row
 from joinery.plan.pattern import START, PatternForm, Rule
 from joinery.semantics.groups import Slot
@@ -126,7 +127,7 @@ class Patterns:
     def _leave(self, group: Key, rows: Sequence[_Member], cut: int) -> None:
         """Leave the matches of a key that begin before a time, whatever rules become."""
         after: tuple[Any, ...] = (cut,)
-        told = _Told(rows, self._reading)
+        told = self._reading.told(rows)
         for each in matches_in(told, self._rules, self._first(group, rows)):
             first = rows[each.start]
             if first.rank >= (cut,):
@@ -168,7 +169,7 @@ class Patterns:
         """Return the variable, and what identifies the row, of each row of a match."""
         names = [each.name for each in self._form.variables]
         for group, rows in self._groups():
-            for each in matches_in(_Told(rows, self._reading), self._rules, 0):
+            for each in matches_in(self._reading.told(rows), self._rules, 0):
                 own = (*group, self._start(rows[each.start].row))
                 if own == key and each.last is not None:
                     taken = each.last.rows()
@@ -204,7 +205,7 @@ class Patterns:
         return None if not found else {e.name: found[0][e.name] for e in rule.type.fields}
 
     def _matches(self, group: Key, rows: Sequence[_Member]) -> Iterator[Shown]:
-        told = _Told(rows, self._reading)
+        told = self._reading.told(rows)
         within_us = self._form.within_us
         for each in matches_in(told, self._rules, self._first(group, rows)):
             first = rows[each.start]
@@ -241,11 +242,7 @@ class _Reading:
         self._reads = [
             (each, names.index(each.variable) if each.variable else None) for each in form.reads
         ]
-        self._arguments = {
-            each.name: guarded(each.argument, findings)
-            for each in form.reads
-            if each.argument is not None
-        }
+        self._computed = {each: guarded(each, findings) for each in form.computed}
         self._conditions = [
             None if each.condition is None else guarded(each.condition, findings)
             for each in form.variables
@@ -257,11 +254,21 @@ class _Reading:
             for each in form.variables
         ]
 
+    def told(self, rows: Sequence[_Member]) -> _Told:
+        """Return the rows of a key with what is computed of each."""
+        computed = [
+            {each: evaluate(member.row) for each, evaluate in self._computed.items()}
+            for member in rows
+        ]
+        return _Told(rows, computed, self)
+
     def tests(self, told: _Told, taken: Taken) -> bool:
         """Return whether the last row of `taken` may be its variable's."""
-        condition = self._conditions[taken.variable]
-        if condition is None:
+        condition, variable = self._conditions[taken.variable], self._form.variables[taken.variable]
+        if condition is None or variable.condition is None:
             return True
+        if variable.condition in self._computed:
+            return told.computed[taken.at][variable.condition] is True
         scope = told.rows[taken.at].row
         if reads := self._read_by[taken.variable]:
             read = {each.name: self._value(each, of, told, taken) for each, of in reads}
@@ -293,14 +300,16 @@ class _Reading:
             return None
 
     def _argument(self, read: MatchRead, told: _Told, at: int) -> Any:
-        return self._arguments[read.name](told.rows[at].row)
+        assert read.argument is not None  # one that is counted has no value
+        return told.computed[at][read.argument]
 
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """The rows of a key in their order."""
+    """The rows of a key in their order, with what is computed of each."""
 
     rows: Sequence[_Member]
+    computed: Sequence[Mapping[Expression, Any]]
     reading: _Reading
 
     def __len__(self) -> int:

@@ -77,7 +77,7 @@ def kept_row(name: str, row: Sequence[Slot], form: PatternForm) -> KeptRow:
     slots = {slot.name: (index, slot.type) for index, slot in enumerate(row)}
     if form.rules:
         return _ruled_row(name, row, form)
-    read = _computed(form)
+    read = form.computed
     computed = [*(each.expression for each in form.by), *read]
     columns = [each for each in slots if each in _columns_read(form)]
     made = _row_of(name, row, form, columns, computed)
@@ -91,7 +91,7 @@ def kept_row(name: str, row: Sequence[Slot], form: PatternForm) -> KeptRow:
 
 def _ruled_row(name: str, row: Sequence[Slot], form: PatternForm) -> KeptRow:
     """Return what a Pattern keeps of a row, and what it makes of that with its rules."""
-    read, at = _computed(form), len(form.by)
+    read, at = form.computed, len(form.by)
     joined = {pair.parent for each in form.rules for pair in each.on}
     seen = _columns_read(form).union(joined, *(each.references for each in read))
     columns = [slot.name for slot in row if slot.name in seen]
@@ -116,13 +116,6 @@ def _ruled_row(name: str, row: Sequence[Slot], form: PatternForm) -> KeptRow:
     first = at + len(kept)
     places = {each: place for each, (place, _) in scope.items()}
     return KeptRow(comes, places, {each: first + i for i, each in enumerate(read)}, ruled)
-
-
-def _computed(form: PatternForm) -> list[Expression]:
-    """Return what is computed of a row once, before matches are looked for."""
-    plain = [each.condition for each in form.variables if is_plain(each, form)]
-    arguments = [each.argument for each in form.reads]
-    return list(dict.fromkeys(each for each in (*plain, *arguments) if each is not None))
 
 
 def _row_of(
@@ -165,19 +158,13 @@ def _own(name: str, place: int, kind: DataType) -> Sql:
     return Sql(quoted(name), (ScopeName(name, place, kind),), kind)
 
 
-def is_plain(variable: Variable, form: PatternForm) -> bool:
-    """Return whether a row alone tells that it is a variable's."""
-    names = {each.name for each in form.reads}
-    return variable.condition is not None and names.isdisjoint(variable.condition.references)
-
-
 def _columns_read(form: PatternForm) -> frozenset[str]:
     """Return the columns that are kept: time, key, and those of conditions that read others."""
     times = {form.relation.time} if form.relation.time is not None else set[str]()
     conditions = [
         each.condition.references
         for each in form.variables
-        if each.condition is not None and not is_plain(each, form)
+        if each.condition is not None and not form.is_of_row(each)
     ]
     return frozenset({*times, *form.relation.key}).union(*conditions)
 
@@ -210,7 +197,7 @@ def test_of(
     condition = variable.condition
     if condition is None:
         return TestProgram(), None
-    if condition in kept.computed and is_plain(variable, form):
+    if condition in kept.computed and form.is_of_row(variable):
         return TestProgram(column=kept.computed[condition]), None
     own = tuple(Slot(each.name, each.type) for each in kept.fields)
     reads = [place for place, each in enumerate(form.reads) if each.name in condition.references]

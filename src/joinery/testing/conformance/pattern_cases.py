@@ -436,7 +436,33 @@ _GIVEN_UP = case(
     when(*(_e(each, "a", each) for each in range(18)), counts={"instance_limit": 3}),
     when(_e(18, "c", 18), then=[_match(0, n=18)], counts={}),
 )
-CASES += (*_READING[:1], _GIVEN_UP)
+_FAILING = "fields: {last: B.id}"
+_FAILURES = (
+    case(
+        "a condition of the row alone that fails is counted once for each row",
+        _only("A -> B", """{A: 100 / x > 20, B: "kind = 'b'"}""", _FAILING).replace("30s", "1h"),
+        when(_e(1, "a", 1, x=0), _e(2, "a", 2), counts={"expression_errors": 2}),
+        when(_e(3, "b", 3, x=1), update("e", id=1, kind="c"), counts={}),
+        when(update("e", id=1, x=2), then=[_match(1, last=3)], counts={}),
+        when(update("e", id=1, x=0), then=[_gone(1)], counts={"expression_errors": 1}),
+    ),
+    case(
+        "so is one that reads a rule, when the row or its rule begins to fail it",
+        _ruled(_FAILING).replace("A: x >= r.least", "A: x / r.least > 2").replace("30s", "1h"),
+        when(
+            _limit("a", 0, 5),
+            *(_e(1, "a", 1, x=3), _e(2, "a", 2, x=3), _e(3, "c", 3, x=3)),
+            counts={"expression_errors": 2},
+        ),
+        when(_limit("b", 1, 1), _e(4, "b", 4, x=2), update("e", id=2, x=4), counts={}),
+        when(update("limit", kind="a", most=6), counts={}),
+        when(update("limit", kind="a", least=1), then=[_match(1, last=4)], counts={}),
+        when(update("limit", kind="a", least=0), then=[_gone(1)], counts={"expression_errors": 2}),
+        when(_limit("c", 0, 5), counts={"expression_errors": 1}),
+        when(update("e", id=3, at=_at(7)), counts={}),
+    ),
+)
+CASES += (*_READING[:1], _GIVEN_UP, *_FAILURES)
 WAITING += _READING[1:]
 
 

@@ -7,7 +7,6 @@ import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Set;
-import java.util.function.Function;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
@@ -17,14 +16,19 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 final class KeyRows {
   private final Iterator<EntryMap.Entry> left;
   private final List<Member> members = new ArrayList<>();
-  private final Function<Slice, UnsafeRow> reader;
+  private final Reader reader;
   private final Set<Slice> fresh;
   private final int first;
+
+  /** Reads a row as it is kept; {@code fresh} tells whether it was never tested. */
+  interface Reader {
+    UnsafeRow read(Slice kept, boolean fresh);
+  }
 
   private record Member(Slice place, UnsafeRow row) {}
 
   /** {@code fresh} are the places whose rows were never tested. */
-  KeyRows(OrderedMap rows, Slice from, Function<Slice, UnsafeRow> reader, Set<Slice> fresh) {
+  KeyRows(OrderedMap rows, Slice from, Reader reader, Set<Slice> fresh) {
     this.reader = reader;
     this.fresh = fresh;
     EntryMap.Entry before = rows.lastBelow(from);
@@ -36,7 +40,8 @@ final class KeyRows {
   }
 
   private void add(EntryMap.Entry entry) {
-    members.add(new Member(entry.key(), reader.apply(entry.value())));
+    boolean isFresh = fresh.contains(entry.key());
+    members.add(new Member(entry.key(), reader.read(entry.value(), isFresh)));
   }
 
   /** The number of the first row that stands at the place or behind it. */

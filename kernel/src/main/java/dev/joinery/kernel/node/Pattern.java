@@ -254,8 +254,15 @@ public final class Pattern implements Node {
       }
     }
 
-    private UnsafeRow read(Slice kept) {
-      return ruled == null ? BinaryRow.of(kept, columns) : ruled.ruled(kept);
+    private UnsafeRow read(Slice kept, boolean fresh) {
+      if (ruled == null) {
+        return BinaryRow.of(kept, columns);
+      }
+      UnsafeRow row = ruled.ruled(kept);
+      if (fresh) {
+        ruled.countFailures(kept, product);
+      }
+      return row;
     }
 
     void take(ByteReader in, Set<Slice> altered) {
@@ -265,13 +272,20 @@ public final class Pattern implements Node {
       if (place.compareTo(from) < 0) {
         // Only what a snapshot tells comes so late: its rows are never left out before.
         context.counters().product(product, TOO_LATE, 1);
-      } else if (comes ? !row.equals(rows.get(place)) : rows.remove(place)) {
-        altered.add(place);
-        if (comes) {
-          rows.put(place, row);
-          if (ruled != null) {
-            ruled.note(row);
-          }
+        return;
+      }
+      Slice old = ruled == null && !comes ? null : rows.get(place);
+      if (comes ? row.equals(old) : !rows.remove(place)) {
+        return;
+      }
+      altered.add(place);
+      if (ruled != null) {
+        ruled.noteOld(old, row);
+      }
+      if (comes) {
+        rows.put(place, row);
+        if (ruled != null) {
+          ruled.note(row);
         }
       }
     }

@@ -5,17 +5,22 @@ import dev.joinery.kernel.bytes.ByteReader;
 import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.KeyCodec;
 import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.message.Counters;
 import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.program.PatternProgram;
 import dev.joinery.kernel.program.PatternProgram.RuleUse;
 import dev.joinery.kernel.state.EntryMap;
 import dev.joinery.kernel.state.State;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.function.LongPredicate;
+import java.util.function.UnaryOperator;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructField;
@@ -29,6 +34,8 @@ final class PatternRules {
   private final Assembler assembler;
   private final KeyCodec[] codecs;
   private final int[] widths;
+  private final KeyCodec key;
+  private final Counters counters;
   private final int columns;
   private final int made;
 
@@ -39,12 +46,22 @@ final class PatternRules {
     this.program = program;
     this.assembler = context.assembler(ruled);
     this.codecs = codecs(program, comes);
+    this.key =
+        new KeyCodec(
+            Arrays.stream(program.key())
+                .mapToObj(each -> column(each, comes[each].dataType()))
+                .toList());
+    this.counters = context.counters();
     this.columns = comes.length;
     this.made = context.program().assemblers().get(ruled).type().length();
     this.widths =
         context.program().assemblers().get(ruled).inputs().stream()
             .mapToInt(each -> ((org.apache.spark.sql.types.StructType) each.type()).length())
             .toArray();
+  }
+
+  private static KeyCodec.Column column(int ordinal, DataType type) {
+    return new KeyCodec.Column(ordinal, type, type, false);
   }
 
   /** Where a row finds what it sees, by rule. */
@@ -71,6 +88,12 @@ final class PatternRules {
   /** The rules of one key: by place and value, the time of the last row that sees one, and it. */
   final class Known {
     private final EntryMap rules;
+
+    /** What was known at the begin of the batch under the entries that it told of; empty for none. */
+    private final Map<Slice, Slice> before = new HashMap<>();
+
+    /** By key, the rows that it told of as they were before it; empty for none. */
+    private final Map<Slice, Slice> rowsBefore = new HashMap<>();
 
     Known(ByteReader in, State state, int space) {
       rules = EntryMap.read(in, state, space);
@@ -105,6 +128,8 @@ final class PatternRules {
     }
 
     private void put(Slice entry, long latest, boolean exists, Slice row) {
+      Slice old = rules.get(entry);
+      before.putIfAbsent(entry, old == null ? Slice.EMPTY : old.detach());
       ByteWriter out = new ByteWriter(row.length() + 9).writeLong(latest);
       rules.put(entry, Slice.of(out.writeByte(exists ? 1 : 0).writeRaw(row).toBytes()));
     }
@@ -160,27 +185,59 @@ final class PatternRules {
       return entries;
     }
 
+    /** Notes that a batch tells of a row, which was {@code old}; null where it was not there. */
+    void noteOld(Slice old, Slice told) {
+      Slice code = Slice.of(key.encode(row(old == null ? told : old)));
+      if (old != null) {
+        // A row that moves comes to one place and goes from another, in any order.
+        rowsBefore.merge(code, old.detach(), (known, was) -> known.isEmpty() ? was : known);
+      } else {
+        rowsBefore.putIfAbsent(code, Slice.EMPTY);
+      }
+    }
+
     /** A row as conditions see it. */
     UnsafeRow ruled(Slice kept) {
+      assemble(kept, rules::get);
+      return BinaryRow.of(assembler.row(), made);
+    }
+
+    private void assemble(Slice kept, UnaryOperator<Slice> known) {
       UnsafeRow row = row(kept);
       Object[] inputs = new Object[codecs.length];
       for (int i = 0; i < inputs.length; i++) {
         boolean none = codecs[i].anyNull(row);
-        Slice known = none ? null : rules.get(entryOf(i, Slice.of(codecs[i].encode(row))));
-        inputs[i] = known == null ? null : seen(new ByteReader(known), widths[i]);
+        Slice found = none ? null : known.apply(entryOf(i, Slice.of(codecs[i].encode(row))));
+        inputs[i] = found == null ? null : seen(new ByteReader(found), widths[i]);
       }
       assembler.assemble(kept, row, inputs);
-      return BinaryRow.of(assembler.row(), made);
+    }
+
+    /** Counts the expressions that begin to fail over the row that was made last, of {@code kept}. */
+    void countFailures(Slice kept, String product) {
+      int failures = assembler.failures();
+      if (failures > 0) {
+        counters.productFailures(product, failuresBefore(kept), failures);
+      }
+    }
+
+    private int failuresBefore(Slice kept) {
+      Slice old = rowsBefore.getOrDefault(Slice.of(key.encode(row(kept))), kept);
+      if (old.isEmpty()) {
+        return 0;
+      }
+      assemble(old, this::before);
+      return assembler.failures();
+    }
+
+    private Slice before(Slice entry) {
+      Slice known = before.get(entry);
+      return known == null ? rules.get(entry) : known.isEmpty() ? null : known;
     }
 
     private static UnsafeRow seen(ByteReader known, int width) {
       known.readLong();
       return known.readByte() == 0 ? null : BinaryRow.of(known.rest(), width);
-    }
-
-    /** How many expressions failed over the row that was made last. */
-    int failures() {
-      return assembler.failures();
     }
   }
 

@@ -13,7 +13,6 @@ import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.Consumer;
-import java.util.function.Function;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
@@ -29,7 +28,7 @@ final class PatternSearch {
   private final KeyCodec start;
   private final OrderedMap rows;
   private final PatternMatches matches;
-  private final Function<Slice, UnsafeRow> reader;
+  private final KeyRows.Reader reader;
 
   /** {@code start} encodes the key of a first row; {@code reader} reads a row of {@code rows}. */
   PatternSearch(
@@ -38,7 +37,7 @@ final class PatternSearch {
       KeyCodec start,
       OrderedMap rows,
       PatternMatches matches,
-      Function<Slice, UnsafeRow> reader) {
+      KeyRows.Reader reader) {
     this.program = program;
     this.matcher = matcher;
     this.start = start;
