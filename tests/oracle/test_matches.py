@@ -31,40 +31,40 @@ NAMES = "ABC"
 Test = Callable[[Sequence[Row], Taken], bool]
 
 
-def _of(rows: Sequence[Row], taken: Taken, name: str) -> list[Row]:
+def rows_of(rows: Sequence[Row], taken: Taken, name: str) -> list[Row]:
     return [rows[at] for each, at in taken if each == name]
 
 
-def _own(rows: Sequence[Row], taken: Taken) -> Row:
+def own(rows: Sequence[Row], taken: Taken) -> Row:
     return rows[taken[-1][1]]
 
 
 def _above_first(name: str) -> Test:
     def holds(rows: Sequence[Row], taken: Taken) -> bool:
-        before = _of(rows, taken, name)
-        return bool(before) and _own(rows, taken)["x"] > before[0]["x"]
+        before = rows_of(rows, taken, name)
+        return bool(before) and own(rows, taken)["x"] > before[0]["x"]
 
     return holds
 
 
 def _from_last(name: str) -> Test:
     def holds(rows: Sequence[Row], taken: Taken) -> bool:
-        before = _of(rows, taken, name)
-        return bool(before) and _own(rows, taken)["x"] >= before[-1]["x"]
+        before = rows_of(rows, taken, name)
+        return bool(before) and own(rows, taken)["x"] >= before[-1]["x"]
 
     return holds
 
 
 def _sums_below(name: str) -> Test:
     def holds(rows: Sequence[Row], taken: Taken) -> bool:
-        before = _of(rows, taken, name)
+        before = rows_of(rows, taken, name)
         return bool(before) and sum(each["x"] for each in before) <= 6
 
     return holds
 
 
 def _fewer(name: str) -> Test:
-    return lambda rows, taken: len(_of(rows, taken, name)) < 3
+    return lambda rows, taken: len(rows_of(rows, taken, name)) < 3
 
 
 def _rises(rows: Sequence[Row], taken: Taken) -> bool:
@@ -77,11 +77,11 @@ def _condition(pick: random.Random, names: Sequence[str]) -> tuple[str, Test]:
     other = pick.choice(names)
     return pick.choice(
         [
-            ("kind = 'a'", lambda rows, taken: _own(rows, taken)["kind"] == "a"),
-            ("kind <> 'b'", lambda rows, taken: _own(rows, taken)["kind"] != "b"),
-            ("kind = 'c'", lambda rows, taken: _own(rows, taken)["kind"] == "c"),
-            ("x > 1", lambda rows, taken: _own(rows, taken)["x"] > 1),
-            ("x in (0, 2)", lambda rows, taken: _own(rows, taken)["x"] in (0, 2)),
+            ("kind = 'a'", lambda rows, taken: own(rows, taken)["kind"] == "a"),
+            ("kind <> 'b'", lambda rows, taken: own(rows, taken)["kind"] != "b"),
+            ("kind = 'c'", lambda rows, taken: own(rows, taken)["kind"] == "c"),
+            ("x > 1", lambda rows, taken: own(rows, taken)["x"] > 1),
+            ("x in (0, 2)", lambda rows, taken: own(rows, taken)["x"] in (0, 2)),
             ("x > prev(x)", _rises),
             (f"x > first({other}.x)", _above_first(other)),
             (f"x >= {other}.x", _from_last(other)),
@@ -89,6 +89,13 @@ def _condition(pick: random.Random, names: Sequence[str]) -> tuple[str, Test]:
             (f"count({other}) < 3", _fewer(other)),
         ]
     )
+
+
+def _both(one: tuple[str, Test], other: tuple[str, Test]) -> tuple[str, Test]:
+    """Return a condition of two, which may read the row, the match, or each of them."""
+    holds, also = one[1], other[1]
+    told = f"{one[0]} and {other[0]}"
+    return told, lambda rows, taken: holds(rows, taken) and also(rows, taken)
 
 
 def _tree(pick: random.Random, depth: int, *, empty: bool) -> Tree:
@@ -171,7 +178,7 @@ def _found(rows: Sequence[Row], search: Search) -> dict[Any, dict[str, int | Non
     """Return the rows of each match as bits, by the key of its first row."""
     return {
         rows[taken[0][1]]["id"]: {
-            name: sum(1 << each["id"] for each in _of(rows, taken, name)) or None
+            name: sum(1 << each["id"] for each in rows_of(rows, taken, name)) or None
             for name in sorted(_used(search.tree))
         }
         for taken in matches(rows, search)
@@ -191,6 +198,9 @@ def test_a_product_holds_the_matches_that_a_plain_matcher_finds(
     absent = "N" if within is not None and pick.random() < 0.3 else None
     names = [*used, absent] if absent else used
     conditions = {each: _condition(pick, used) for each in names if pick.random() < 0.85}
+    more = random.Random(f"both {seed}")
+    for name in [each for each in conditions if more.random() < 0.5]:
+        conditions[name] = _both(conditions[name], _condition(more, used))
     tests = {name: test for name, (_, test) in conditions.items()}
     search = Search(
         tree,

@@ -18,7 +18,7 @@ from joinery.testing.changes import RowChange, delete, insert, update
 from joinery.testing.driver import Driver
 
 RESOURCES = Path(__file__).parents[2] / "kernel/src/test/resources"
-PRODUCTS = ("follows", "thirty", "ordered")
+PRODUCTS = ("follows", "thirty", "ordered", "mixed", "either")
 START = datetime.fromtimestamp(1_700_000_000, UTC)
 MOST_TESTS = 40
 GONE = "-"

@@ -1,8 +1,8 @@
 """How early a match can end that stands at a step before a row, for the rows between two.
 
-Conditions that depend on what a match has taken count as true. Where there are none, a way leads to
-a match exactly if its end is in sight; else such a way may still fail. It holds for a step where a
-row was taken before: a search that has taken none passes over none.
+Of conditions that depend on what a match has taken, only what does not counts. Where there are
+none, a way leads to a match exactly if its end is in sight; else such a way may still fail. It
+holds for a step where a row was taken before: a search that has taken none passes over none.
 
 The kernel's twin is `MatchEnds.java`.
 """
@@ -41,9 +41,11 @@ class MatchEnds:
         self._first, self._last = between
         self._ends = {self._last + 1: self._before(self._last + 1, {}, lambda _: False)}
         self._absent = {self._last + 1: NEVER}
+        self._reached = {self._last + 1: self._reached_at(self._last + 1, {})}
         for at in range(self._last, self._first - 1, -1):
             may = cache(lambda variable, at=at: may_be(variable, at))
             self._ends[at] = self._before(at, self._ends[at + 1], may)
+            self._reached[at] = self._reached_at(at, self._reached[at + 1])
             excluded = absent is not None and may(absent)
             self._absent[at] = at if excluded else self._absent[at + 1]
 
@@ -64,6 +66,13 @@ class MatchEnds:
                     ends[place] = min(ends[following], behind.get(place, NEVER))
         return ends
 
+    def _reached_at(self, at: int, behind: dict[int, int]) -> dict[int, int]:
+        return {
+            place: at if self._ends[at][step.next] != NEVER else behind.get(place, NEVER)
+            for place, step in enumerate(self._steps)
+            if isinstance(step, Passing)
+        }
+
     def knows(self, first: int, last: int) -> bool:
         """Return whether the rows between two are among its own."""
         return first >= self._first and last <= self._last
@@ -72,9 +81,21 @@ class MatchEnds:
         """Return the earliest last row of a match at a step before a row; `NEVER` for none."""
         return self._ends[row][place]
 
+    def reached_from(self, place: int, row: int) -> int:
+        """Return the first row from one on before which what follows a `Passing` may succeed.
+
+        `NEVER` is none.
+        """
+        return self._reached[row][place]
+
     def absent_from(self, row: int) -> int:
-        """Return the first row from one on that is what none may be; `NEVER` for none."""
+        """Return the first row from one on that may be what none may be; `NEVER` for none."""
         return self._absent[row]
+
+
+def kept_for_a_row(steps: tuple[Step, ...]) -> int:
+    """Return how many numbers are kept for each row."""
+    return len(steps) + sum(isinstance(each, Passing) for each in steps)
 
 
 def _ordered(steps: tuple[Step, ...]) -> list[int]:

@@ -17,12 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Protocol
 
 from joinery.plan.match_program import Ending, MatchProgram, Passing, Taking, Trying
 from joinery.project.form import After
-from joinery.semantics.match_ends import MatchEnds
+from joinery.semantics.match_ends import MatchEnds, kept_for_a_row
 
 MOST_STEPS = 100_000
 """How many tests of a row a start may need."""
@@ -79,6 +78,12 @@ class RowsInOrder(Protocol):
 
     def tests(self, taken: Taken) -> bool:
         """Return whether the last row of `taken` may be its variable's, after those before."""
+
+    def may_be(self, variable: int, at: int) -> bool:
+        """Return whether a row may be a variable's, after some rows or other.
+
+        Of a condition that does not depend on what was taken before, it says what `tests` says.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,17 +182,13 @@ class _Starts:
         """Return the ends in the rows between; None where they are too many, or in no order."""
         rules, rows = self._rules, self._rows
         number = last - start + 1
-        kept = 2 * number * len(rules.program.steps)
+        kept = 2 * number * kept_for_a_row(rules.program.steps)
         if (not self._ended and rules.within_us is not None) or kept > _KEPT * MOST_STEPS:
             return None
         if self._ends is None or not self._ends.knows(start, last):
             until = min(last + number, len(rows) - 1)
-            may_be = partial(self._may_be, rows)
-            self._ends = MatchEnds(rules.program, rules.absent, (start, until), may_be)
+            self._ends = MatchEnds(rules.program, rules.absent, (start, until), rows.may_be)
         return self._ends
-
-    def _may_be(self, rows: RowsInOrder, variable: int, at: int) -> bool:
-        return variable in self._rules.follow or rows.tests(Taken(variable, at))
 
     def _seen_by(self, start: int, last: int) -> int:
         """Return how many rows a start sees: all up to its last but where they are in no order."""
@@ -257,6 +258,16 @@ class _Attempt:
                         return None
                     ways.append((other, at, taken))
                     place = first
+                case Passing(following) if self._ends is not None and taken is not None:
+                    ends, last = self._ends
+                    at = ends.reached_from(place, at)
+                    if at > last:
+                        return None
+                    ways.append((place, at + 1, taken))
+                    place = following
+                    if self._fails(place, at):
+                        self._spend()
+                        return None
                 case Passing(following):
                     if self._has_tried(place, at, taken):
                         return None
@@ -280,10 +291,14 @@ class _Attempt:
         return len(self._tried) == known
 
     def _test(self, taken: Taken) -> bool:
+        self._spend()
+        return self._rows.tests(taken)
+
+    def _spend(self) -> None:
+        """Count a test of a row, or a row that is gone to though no match ends in sight from it."""
         self._tests += 1
         if self._most is not None and self._tests > self._most:
             raise _GivenUpError
-        return self._rows.tests(taken)
 
     def _seen(self, at: int) -> int:
         """Return the first row from a place on that is not too late to be seen."""
@@ -298,12 +313,21 @@ class _Attempt:
     def _is_left(self, taken: Taken) -> bool:
         """Return whether no later row is what none may be."""
         absent = self._rules.absent
-        if self._ends is not None and not self._rules.follow:
-            ends, last = self._ends
-            return ends.absent_from(taken.at + 1) > last
-        at = self._seen(taken.at + 1)
-        while absent is not None and at < len(self._rows):
-            if self._test(Taken(absent, at, taken)):
+        if absent is None:
+            return True
+        known = self._ends is not None and absent not in self._rules.follow
+        at = self._excluded_from(taken.at + 1)
+        while at is not None:
+            if known or self._test(Taken(absent, at, taken)):
                 return False
-            at = self._seen(at + 1)
+            at = self._excluded_from(at + 1)
         return True
+
+    def _excluded_from(self, at: int) -> int | None:
+        """Return the first row from one on that may be what none may be, or None."""
+        if self._ends is not None:
+            ends, last = self._ends
+            found = ends.absent_from(at)
+            return found if found <= last else None
+        found = self._seen(at)
+        return found if found < len(self._rows) else None

@@ -19,6 +19,7 @@ from joinery.model.change import Key, KeyObject, Row
 from joinery.plan.pattern import START, PatternForm, Rule
 from joinery.semantics.groups import Slot
 from joinery.semantics.matcher import MatchRules, Taken, matches_in
+from joinery.semantics.row_condition import row_condition
 from joinery.semantics.rows import (
     Findings,
     Matching,
@@ -247,6 +248,11 @@ class _Reading:
             None if each.condition is None else guarded(each.condition, findings)
             for each in form.variables
         ]
+        follow = [each.name for each in form.reads if each.follows_match]
+        self._row_conditions = [
+            None if each.condition is None else row_condition(each.condition, follow)
+            for each in form.variables
+        ]
         self._read_by = [
             []
             if each.condition is None
@@ -274,6 +280,18 @@ class _Reading:
             read = {each.name: self._value(each, of, told, taken) for each, of in reads}
             scope = {**scope, **read}
         return condition(scope) is True
+
+    def may_be(self, told: _Told, variable: int, at: int) -> bool:
+        """Return whether a row may be a variable's, after some rows or other."""
+        alone = Taken(variable, at)
+        if variable not in self._form.follow:
+            return self.tests(told, alone)
+        may_be = self._row_conditions[variable]
+        if may_be is None:
+            return True
+        reads = [each for each in self._read_by[variable] if each[0].function == PREV]
+        before = {each.name: self._value(each, of, told, alone) for each, of in reads}
+        return may_be({**told.rows[at].row, **before})
 
     def of(self, told: _Told, taken: Taken) -> dict[str, Any]:
         """Return what is read of a match, by placeholder, but for the row before."""
@@ -324,3 +342,7 @@ class _Told:
     def tests(self, taken: Taken) -> bool:
         """Return whether the last row of `taken` may be its variable's."""
         return self.reading.tests(self, taken)
+
+    def may_be(self, variable: int, at: int) -> bool:
+        """Return whether a row may be a variable's, after some rows or other."""
+        return self.reading.may_be(self, variable, at)

@@ -31,6 +31,9 @@ class _Kinds:
         self.tests_made += 1
         return self.kinds[taken.at] == self.names[taken.variable]
 
+    def may_be(self, variable: int, at: int) -> bool:
+        return self.tests(Taken(variable, at))
+
 
 def _rules(match: str, names: str, within_us: int = 10**12, **more: object) -> MatchRules:
     text = parse_match(match)

@@ -427,7 +427,7 @@ _READING = (
 )
 _ENDLESS = _only(
     "(A | B)+ C",
-    "{A: count(*) > 0, B: count(*) > 0, C: \"kind = 'c' and count(*) > 0\"}",
+    "{A: count(*) > 0, B: count(*) > 0, C: \"kind = 'c' or count(*) < 0\"}",
     "fields: {n: count(A)}",
 )
 _GIVEN_UP = case(

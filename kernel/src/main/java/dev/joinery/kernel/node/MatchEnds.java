@@ -1,6 +1,7 @@
 package dev.joinery.kernel.node;
 
 import dev.joinery.kernel.program.PatternProgram;
+import dev.joinery.kernel.program.PatternProgram.StepKind;
 import dev.joinery.kernel.program.PatternProgram.StepProgram;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -11,8 +12,9 @@ import java.util.List;
  * one to another. One table serves all starts among its rows, so none looks again at rows from which
  * no match can end.
  *
- * <p>Tests that depend on what a match has taken count as true. Where there are none, a way leads to
- * a match exactly if its end is in sight; else such a way may still fail.
+ * <p>Of tests that depend on what a match has taken, only what does not counts, and what fails counts
+ * as true. Where there are none, a way leads to a match exactly if its end is in sight; else such a
+ * way may still fail.
  *
  * <p>It holds for a step where a row was taken before: a search that has taken none passes over none.
  */
@@ -35,11 +37,26 @@ final class MatchEnds {
   private int[] ends = {};
   private int[] absent = {};
 
+  /** By step, which of those it is that pass over rows; their number behind the last. */
+  private final int[] passes;
+
+  private int[] reached = {};
+
   MatchEnds(PatternProgram program, MatchReads reads) {
     this.program = program;
     this.reads = reads;
     this.steps = program.steps().toArray(new StepProgram[0]);
     this.order = ordered(steps);
+    this.passes = new int[steps.length + 1];
+    for (int place = 0; place < steps.length; place++) {
+      passes[place + 1] = passes[place] + (steps[place].step() == StepKind.PASS ? 1 : 0);
+    }
+  }
+
+  /** How many numbers are kept for each row. */
+  static int kept(PatternProgram program) {
+    long passes = program.steps().stream().filter(each -> each.step() == StepKind.PASS).count();
+    return program.steps().size() + (int) passes;
   }
 
   private static int[] ordered(StepProgram[] steps) {
@@ -76,12 +93,16 @@ final class MatchEnds {
     int size = (behind + 1) * steps.length;
     ends = ends.length >= size ? ends : new int[size];
     absent = absent.length > behind ? absent : new int[behind + 1];
+    int reaching = (behind + 1) * passes[steps.length];
+    reached = reached.length >= reaching ? reached : new int[reaching];
     absent[behind] = NEVER;
     readBehind(behind * steps.length);
+    readReached(last + 1);
     byte[] known = new byte[program.tests().size()];
     for (int at = last; at >= first; at--) {
       Arrays.fill(known, (byte) 0);
       readRow(at, known, rows);
+      readReached(at);
       boolean excluded = program.absent() >= 0 && mayBe(program.absent(), at, known, rows);
       absent[at - first] = excluded ? at : absent[at + 1 - first];
     }
@@ -119,6 +140,19 @@ final class MatchEnds {
     }
   }
 
+  private void readReached(int at) {
+    for (int place = 0; place < steps.length; place++) {
+      if (steps[place].step() == StepKind.PASS) {
+        int later = at > to ? NEVER : reached[reachedAt(place, at + 1)];
+        reached[reachedAt(place, at)] = of(steps[place].next(), at) != NEVER ? at : later;
+      }
+    }
+  }
+
+  private int reachedAt(int place, int at) {
+    return (at - from) * passes[steps.length] + passes[place];
+  }
+
   private boolean mayBe(int variable, int at, byte[] known, KeyRows rows) {
     if (known[variable] == 0) {
       known[variable] = reads.mayBe(variable, at, rows) ? TRUE : FALSE;
@@ -131,7 +165,15 @@ final class MatchEnds {
     return ends[(at - from) * steps.length + place];
   }
 
-  /** The first row from one on that is what none may be; {@link #NEVER} for none. */
+  /**
+   * The first row from one on before which what follows a step that passes over rows may lead to a
+   * match; {@link #NEVER} for none.
+   */
+  int reachedFrom(int place, int at) {
+    return reached[reachedAt(place, at)];
+  }
+
+  /** The first row from one on that may be what none may be; {@link #NEVER} for none. */
   int absentFrom(int at) {
     return absent[at - from];
   }

@@ -30,6 +30,10 @@ final class MatchReads {
   private final Aggregates[] aggregates;
   private final boolean[] tracked;
   private final boolean follows;
+
+  /** By variable, what of its test depends on its row; null where all does, or nothing. */
+  private final RowTest[] rowTests;
+
   private final DataType[] types;
   private int failures;
 
@@ -55,6 +59,16 @@ final class MatchReads {
         program.tests().stream()
             .map(each -> each.assembler() < 0 ? null : context.assembler(each.assembler()))
             .toArray(Assembler[]::new);
+    this.rowTests = new RowTest[tests.length];
+    for (int i = 0; i < tests.length; i++) {
+      if (program.followsMatch(i)) {
+        TestProgram test = program.tests().get(i);
+        rowTests[i] =
+            RowTest.of(
+                context.compiledAssembler(test.assembler()),
+                input -> reads.get(test.reads()[input]).read() != ReadKind.PREV);
+      }
+    }
     this.aggregates = new Aggregates[reads.size()];
     this.tracked = new boolean[reads.size()];
     for (int i = 0; i < aggregates.length; i++) {
@@ -167,7 +181,23 @@ final class MatchReads {
 
   /** Whether a row may be a variable's, after some rows or other. */
   boolean mayBe(int variable, int at, KeyRows rows) {
-    return program.followsMatch(variable) || isTrue(new Taken(variable, at, null, null), rows);
+    Taken alone = new Taken(variable, at, null, null);
+    if (!program.followsMatch(variable)) {
+      return isTrue(alone, rows);
+    }
+    RowTest test = rowTests[variable];
+    return test == null || test.mayBeTrue(rows.row(at), before(variable, alone, rows));
+  }
+
+  /** What the test of a variable reads of the row before; null in place of all else. */
+  private Object[] before(int variable, Taken alone, KeyRows rows) {
+    int[] reads = program.tests().get(variable).reads();
+    Object[] values = new Object[reads.length];
+    for (int i = 0; i < reads.length; i++) {
+      boolean previous = program.reads().get(reads[i]).read() == ReadKind.PREV;
+      values[i] = previous ? value(reads[i], alone, null, rows) : null;
+    }
+    return values;
   }
 
   private Object value(int read, Taken taken, Known known, KeyRows rows) {

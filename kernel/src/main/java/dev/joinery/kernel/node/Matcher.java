@@ -129,7 +129,7 @@ final class Matcher {
     /** The ends in the rows between; null where they are too many, or rows in no order. */
     private MatchEnds endsFor(int start, int last, int end) {
       int number = last - start + 1;
-      long kept = 2L * number * steps.length;
+      long kept = 2L * number * MatchEnds.kept(program);
       if (!ended && program.withinMicros() >= 0 || kept > KEPT * program.mostTests()) {
         return null;
       }
@@ -247,6 +247,19 @@ final class Matcher {
             if (hasTried(place, at, taken)) {
               return null;
             }
+            if (ends != null && taken != null) {
+              at = ends.reachedFrom(place, at);
+              if (at > end) {
+                return null;
+              }
+              ways.push(new Way(place, at + 1, taken));
+              place = step.next();
+              if (fails(place, at)) {
+                spend();
+                return null;
+              }
+              continue;
+            }
             int passed = seen(at);
             if (taken != null && passed != NONE) {
               ways.push(new Way(place, passed + 1, taken));
@@ -269,13 +282,18 @@ final class Matcher {
     }
 
     private boolean test(Taken taken) {
+      spend();
+      return reads.isTrue(taken, rows);
+    }
+
+    /** Counts a test of a row, or a row that is gone to though no match ends in sight from there. */
+    private void spend() {
       if (++tests > allowed) {
         allowed = most.getAsLong();
         if (tests > allowed) {
           throw new GivenUp();
         }
       }
-      return reads.isTrue(taken, rows);
     }
 
     /** The first row from one on that is not too late to be seen; {@link #NONE} for none. */
@@ -296,15 +314,22 @@ final class Matcher {
       if (program.absent() < 0) {
         return true;
       }
-      if (ends != null && !follows) {
-        return ends.absentFrom(last.at + 1) > end;
-      }
-      for (int at = seen(last.at + 1); at != NONE; at = seen(at + 1)) {
-        if (test(reads.taken(program.absent(), at, last, rows))) {
+      for (int at = excludedFrom(last.at + 1); at != NONE; at = excludedFrom(at + 1)) {
+        boolean known = ends != null && !program.followsMatch(program.absent());
+        if (known || test(reads.taken(program.absent(), at, last, rows))) {
           return false;
         }
       }
       return true;
+    }
+
+    /** The first row from one on that may be what none may be; {@link #NONE} for none. */
+    private int excludedFrom(int at) {
+      if (ends == null) {
+        return seen(at);
+      }
+      int found = ends.absentFrom(at);
+      return found > end ? NONE : found;
     }
   }
 }

@@ -1,6 +1,7 @@
 package dev.joinery.kernel.node;
 
 import dev.joinery.kernel.message.Counters;
+import dev.joinery.kernel.program.CompiledAssembler;
 import dev.joinery.kernel.program.CompiledProgram;
 import dev.joinery.kernel.program.Program;
 import java.util.ArrayList;
@@ -46,6 +47,10 @@ public final class NodeContext {
 
   public Counters counters() {
     return counters;
+  }
+
+  CompiledAssembler compiledAssembler(int index) {
+    return compiled.assemblers().get(index);
   }
 
   public Assembler assembler(int index) {

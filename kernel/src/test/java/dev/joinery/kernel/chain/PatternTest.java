@@ -233,7 +233,7 @@ class PatternTest {
   void theReferenceGivesUpTheSameStarts() {
     JsonNode sample = tree("given_up");
     Network network = new Network(withMostTests(sample.get("most_tests").asInt()));
-    Set<String> names = Set.of("follows", "thirty", "ordered");
+    Set<String> names = Set.of("follows", "thirty", "ordered", "mixed", "either");
     Map<String, String> sink = new TreeMap<>();
     Map<String, Long> versions = new HashMap<>();
     for (int batch = 0; batch < sample.get("batches").size(); batch++) {
