@@ -24,6 +24,13 @@ class Signed:
     certificate: Path
     key: Path
 
+    @property
+    def together(self) -> Path:
+        """A file with both."""
+        both = self.key.with_suffix(".both.pem")
+        both.write_bytes(self.key.read_bytes() + self.certificate.read_bytes())
+        return both
+
 
 @dataclass(frozen=True, slots=True)
 class Authority:

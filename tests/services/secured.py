@@ -1,4 +1,4 @@
-"""A broker that asks for a password over TLS, beside its plain listener."""
+"""Brokers that ask for a password over TLS, or for a certificate, beside their plain listener."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ import json
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
+
+from cryptography import x509
+from tests.services.authority import Authority
 
 from joinery.dev.kafka import kafka
 from joinery.dev.port import HOST, PORTS, free_port
@@ -38,27 +42,49 @@ class SecuredKafka:
 def secured_kafka(folder: Path) -> SecuredKafka:
     """Return a broker, not yet started, whose data is in `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
-    ports: dict[str, int] = {}
-    for name in ("client", "controller", "secured"):
-        ports[name] = free_port(PORTS, ports.values())
-    secured = f"{HOST}:{ports.pop('secured')}"
-    # A service begins with the ports that it stood on last.
-    (folder / "service.json").write_text(json.dumps({"ports": ports, "process": None}))
     keystore = _keystore(folder)
-    plain = f"{HOST}:{ports['client']}"
     settings = {
-        "listeners": f"PLAINTEXT://{plain},SASL_SSL://{secured},"
-        f"CONTROLLER://{HOST}:{ports['controller']}",
-        "advertised.listeners": f"PLAINTEXT://{plain},SASL_SSL://{secured}",
-        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,"
-        "SASL_SSL:SASL_SSL",
         "sasl.enabled.mechanisms": "PLAIN",
         "listener.name.sasl_ssl.plain.sasl.jaas.config": f'{_LOGIN} user_{USER}="{PASSWORD}";',
         "ssl.keystore.location": str(keystore),
         "ssl.keystore.password": STORE_PASSWORD,
         "ssl.key.password": STORE_PASSWORD,
     }
-    return SecuredKafka(kafka(folder, properties=settings), secured, keystore)
+    service, secured = _listening(folder, "SASL_SSL", settings)
+    return SecuredKafka(service, secured, keystore)
+
+
+def certified_kafka(folder: Path, authority: Authority) -> tuple[Service, str]:
+    """Return a broker, not yet started, and its listener for clients of an authority alone."""
+    folder.mkdir(parents=True, exist_ok=True)
+    signed = authority.sign(folder, "broker", x509.IPAddress(ip_address(HOST)))
+    settings = {
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(signed.together),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(authority.file),
+        "ssl.client.auth": "required",
+    }
+    return _listening(folder, "SSL", settings)
+
+
+def _listening(folder: Path, protocol: str, settings: Mapping[str, str]) -> tuple[Service, str]:
+    """Return a broker with a second listener, and where that is."""
+    ports: dict[str, int] = {}
+    for name in ("client", "controller", "secured"):
+        ports[name] = free_port(PORTS, ports.values())
+    secured = f"{HOST}:{ports.pop('secured')}"
+    # A service begins with the ports that it stood on last.
+    (folder / "service.json").write_text(json.dumps({"ports": ports, "process": None}))
+    plain = f"{HOST}:{ports['client']}"
+    listeners = {
+        "listeners": f"PLAINTEXT://{plain},{protocol}://{secured},"
+        f"CONTROLLER://{HOST}:{ports['controller']}",
+        "advertised.listeners": f"PLAINTEXT://{plain},{protocol}://{secured}",
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,"
+        f"{protocol}:{protocol}",
+    }
+    return kafka(folder, properties={**listeners, **settings}), secured
 
 
 def _keystore(folder: Path) -> Path:

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from confluent_kafka import Producer
+from tests.services.authority import Authority
 from tests.services.captured import until
+from tests.services.committed import committed
 from tests.services.log import Log
 from tests.services.project_folder import ProjectFolder
-from tests.services.secured import PASSWORD, secured_kafka
+from tests.services.secured import PASSWORD, certified_kafka, secured_kafka
 
 from joinery.dev.service import Service
 from joinery.model.batch import BatchProgress
@@ -481,3 +483,32 @@ def test_a_broker_with_tls_and_passwords_lets_us_in(
     assert left
     assert not [each for each in left if PASSWORD.encode() in each.read_bytes()]
     assert "0815" not in str(told.value.__dict__)
+
+
+def test_a_broker_that_asks_for_a_certificate_lets_us_in_with_one(
+    kafka_spark: SparkSession, tmp_path: Path
+) -> None:
+    authority = Authority.made(tmp_path / "authority.pem")
+    broker, secured = certified_kafka(tmp_path / "kafka", authority)
+    with broker.started():
+        shop = Shop(tmp_path / "shop", kafka_spark, Log(broker.address, {}), "t")
+        shop.folder.mkdir()
+        shop.customer(1, "Ada")
+        properties = {
+            "security.protocol": "SSL",
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.location": str(authority.file),
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": str(authority.sign(tmp_path, "client").together),
+        }
+        given = json.dumps(properties).replace("{", "{{").replace("}", "}}")
+        text = PROJECT.replace("{bootstrap}", secured)
+        sink = "sink: [{{files: {{path: out}}}}, {{kafka: {{topic: t.out}}}}]"
+        assert "sink: {{files: {{path: out}}}}" in text
+        text = text.replace("sink: {{files: {{path: out}}}}", sink)
+        shop.declare(text.replace("{options}", f", properties: {given}"))
+
+        shop.once()
+
+        assert {1: "Ada"} == shop.documents()
+        assert ['{"id":1}'] == [each.key for each in committed(broker.address, "t.out")]

@@ -99,9 +99,7 @@ def test_documents_are_written_with_a_certificate(
     signed = authority.sign(tmp_path, "writer")
     files = {"client_cert": str(signed.certificate), "client_key": str(signed.key)}
     if together:
-        both = tmp_path / "both.pem"
-        both.write_bytes(signed.certificate.read_bytes() + signed.key.read_bytes())
-        files = {"client_cert": str(both)}
+        files = {"client_cert": str(signed.together)}
 
     with closing(sink(proxy, authority, **files)) as made:
         made.open()

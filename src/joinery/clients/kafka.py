@@ -129,6 +129,8 @@ def client_properties(properties: Mapping[str, str]) -> dict[str, str]:
             named |= {f"sasl.{part}": text for part, text in found.items()}
         elif name == "ssl.truststore.location" and _pem(properties, "ssl.truststore.type"):
             named["ssl.ca.location"] = value
+        elif name == "ssl.keystore.location" and _pem(properties, "ssl.keystore.type"):
+            named |= dict.fromkeys(("ssl.certificate.location", "ssl.key.location"), value)
         elif name in _RENAMED:
             named[_RENAMED[name]] = value
         elif name not in _JAVA_ONLY:

@@ -49,6 +49,12 @@ def test_certificates_as_pem_are_understood() -> None:
     assert {"ssl.ca.location": "ca.pem", "ssl.key.pem": "k"} == found
 
 
+def test_a_certificate_to_present_is_read_from_a_file_of_pem() -> None:
+    found = client_properties({"ssl.keystore.type": "PEM", "ssl.keystore.location": "own.pem"})
+
+    assert {"ssl.certificate.location": "own.pem", "ssl.key.location": "own.pem"} == found
+
+
 def test_a_java_key_store_is_refused_with_what_to_write() -> None:
     with pytest.raises(SinkOptionError) as refused:
         client_properties({"ssl.truststore.location": "ca.jks"})
