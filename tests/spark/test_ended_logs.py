@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.session_run import going, until
 
 import joinery as jn
 from joinery.errors import JoineryError
@@ -36,6 +38,7 @@ products:
     wait: 1h
     sink: {files: {path: out}}
 """
+BY_CLOCK = FOLD.replace("    time: at\n", "")
 PATTERN = """\
 name: plant
 sources: {log: {files: {path: data}}}
@@ -137,6 +140,34 @@ def test_it_waits_no_longer_than_any_other(spark: SparkSession, tmp_path: Path) 
 
     assert [total(90), total(7, account=2)] == sorted(sent, key=lambda each: each[0]["account"])
     assert 2 == project.counters["sequence_gaps"]
+
+
+def test_a_gap_in_a_log_without_time_is_given_up_by_the_clock_alone(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    project = Project(spark, tmp_path, BY_CLOCK.replace("1h", "2s"))
+    out = tmp_path / "out" / "p"
+    first = time.time()
+    assert [total(10)] == project.run(added(1, 10), added(3, 30))
+
+    with going(spark, tmp_path) as run:
+        until(lambda: any('"total":40' in each.read_text() for each in out.glob("*.jsonl")), run)
+
+    assert time.time() - first > 2
+    assert [total(40)] == project.run()
+    assert [total(60)] == project.run(added(2, 20))
+    assert 0 == project.counters["sequence_gaps"]  # counted by the run that gave it up
+
+
+def test_the_end_of_the_logs_ends_what_waits_by_the_clock(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    project = Project(spark, tmp_path, BY_CLOCK)
+
+    assert [total(10)] == project.run(added(1, 10), added(3, 30))
+    assert [] == project.run()
+    assert [total(40)] == project.run(until_closed=True)
+    assert [] == project.run(added(5, 50))
 
 
 def test_a_second_end_of_the_logs_ends_what_came_since(spark: SparkSession, tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def missing(product: Product) -> Missing | None:
         case PatternForm():
             return _of_patterns(product.solution)
         case FoldForm():
-            return _of_events(product.form, product.solution)
+            return _of_events(product.solution)
         case _:
             assert_never(product.form)
 
@@ -180,13 +180,8 @@ def _of_versions(form: HistoryForm, solution: str) -> Missing | None:
     return None
 
 
-def _of_events(form: FoldForm, solution: str) -> Missing | None:
-    if solution != _GROUPS:
-        return Missing("states from events (fold)", ("fold",))
-    if form.waits_by_clock:
-        what = f'waiting by the clock for missing numbers of "{form.relation.name}", without time'
-        return Missing(f"{what} (wait; 0s does not wait)", ("fold",))
-    return None
+def _of_events(solution: str) -> Missing | None:
+    return None if solution == _GROUPS else Missing("states from events (fold)", ("fold",))
 
 
 def _of_functions(

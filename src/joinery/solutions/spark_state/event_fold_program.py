@@ -48,3 +48,8 @@ class EventFold:
     product: int
     wait_events: int | None = None
     kind: Literal["event_fold"] = "event_fold"
+
+    @property
+    def waits_by_clock(self) -> bool:
+        """Whether the clock tells how long events have waited, as they have no times."""
+        return self.wait_micros > 0 and not self.timed

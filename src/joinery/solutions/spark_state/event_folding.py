@@ -131,7 +131,9 @@ def _state_assembler(
 
 
 def waiting_of(name: str, form: FoldForm, *, relation: int, target: int) -> Closing | None:
-    """Return what tells an EventFold that events have waited; None where none waits.
+    """Return what tells an EventFold that events have waited; None where none waits for a time.
+
+    Where the clock decides, it tells only that the log has ended.
 
     Args:
         name: The product.
@@ -139,7 +141,7 @@ def waiting_of(name: str, form: FoldForm, *, relation: int, target: int) -> Clos
         relation: The place of the relation whose times tell the watermark.
         target: The place of its EventFold.
     """
-    if not isinstance(form.wait, WaitTime) or not form.waits_by_watermark:
+    if not isinstance(form.wait, WaitTime) or form.wait.us == 0:
         return None
     return Closing(
         name=name,

@@ -26,6 +26,7 @@ from joinery.solutions.spark_state.document_program import (
     ToOne,
     Valid,
 )
+from joinery.solutions.spark_state.event_fold_program import EventFold
 from joinery.solutions.spark_state.group_program import Closing, Cuts
 from joinery.solutions.spark_state.level import targets_of, targets_of_use
 from joinery.solutions.spark_state.node_numbers import Digests, digest_of, key_of, with_numbers
@@ -403,4 +404,10 @@ def _owners(program: KernelProgram, nodes: Sequence[DocumentNode]) -> list[tuple
 
 
 def _is_timed(node: DocumentNode) -> bool:
-    return isinstance(node, Closing) and node.idles
+    match node:
+        case Closing():
+            return node.idles
+        case EventFold():
+            return node.waits_by_clock
+        case _:
+            return False

@@ -75,6 +75,8 @@ def _has_timer(node: KernelNode) -> bool:
             return node.idle_micros >= 0
         case Closing():
             return node.idles
+        case EventFold():
+            return node.waits_by_clock
         case (
             Retract()
             | Inserts()
@@ -93,7 +95,6 @@ def _has_timer(node: KernelNode) -> bool:
             | Deadlines()
             | History()
             | Search()
-            | EventFold()
             | Pattern()
             | Rule()
             | Removed()

@@ -239,7 +239,9 @@ public class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte
     begin();
     long now = timers.getCurrentProcessingTimeInMs() * 1000;
     Outbox outbox = Outbox.at(address);
-    nodes.node(Address.nodeOf(address)).wake(now, stateOf(address), outbox);
+    nodes
+        .node(Address.nodeOf(address))
+        .wake(Address.keyOf(address), now, stateOf(address), outbox);
     counting.afterGroup(nodes.counters(), outbox, now);
     return outbox;
   }

@@ -128,7 +128,7 @@ public final class Closing implements Node {
 
   /** Called in the batch after one that left something waiting, where partitions may be idle. */
   @Override
-  public void wake(long timestamp, State state, Outbox outbox) {
+  public void wake(Slice key, long timestamp, State state, Outbox outbox) {
     Memory memory = new Memory(state);
     memory.hear(Map.of());
     finish(memory, false, timestamp, state, outbox);

@@ -38,11 +38,12 @@ import scala.jdk.javaapi.CollectionConverters;
  * state that they make, and what it was at every hundredth of them; sends the state where it
  * changed.
  *
- * <p>Events behind a gap wait until the {@link Closing} before the node tells that one of them has
- * waited long enough, or until there are so many: no number before that one is waited for any more. An event that comes after
- * its gap was given up, or that stands before another of its number, has those behind it folded
- * again, from the last state that was kept before it. So an event that follows the last one costs
- * itself, whatever came before.
+ * <p>Events behind a gap wait until one of them has waited long enough, or until there are so many: no
+ * number before that one is waited for any more. The {@link Closing} before the node tells how far the
+ * watermark has come; where events have no times, the clock decides, from the batch that brought one.
+ * An event that comes after its gap was given up, or that stands before another of its number, has
+ * those behind it folded again, from the last state that was kept before it. So an event that follows
+ * the last one costs itself, whatever came before.
  */
 public final class EventFold implements Node {
   private static final String CONFLICT = "sequence_conflict";
@@ -119,13 +120,14 @@ public final class EventFold implements Node {
     }
     events.sort(NumberedEvent::comparePlace);
     for (NumberedEvent each : events) {
-      log.take(each, timestamp, outbox);
+      log.take(program.waitsByClock() ? each.since(timestamp) : each, timestamp, outbox);
     }
-    log.giveUp();
-    if (log.fold() || reopened) {
-      log.send(timestamp, outbox);
-    }
-    log.write(state);
+    log.goOn(reopened, timestamp, state, outbox);
+  }
+
+  @Override
+  public void wake(Slice key, long timestamp, State state, Outbox outbox) {
+    new Log(key, state).goOn(false, timestamp, state, outbox);
   }
 
   @Override
@@ -196,6 +198,31 @@ public final class EventFold implements Node {
       events.write(out);
       states.write(out);
       state.write(out.toBytes());
+    }
+
+    /** Folds what waits no more, sends the state where it changed, and keeps it. */
+    void goOn(boolean reopened, long timestamp, State state, Outbox outbox) {
+      reached = program.waitsByClock() ? timestamp : reached;
+      giveUp();
+      if (fold() || reopened) {
+        send(timestamp, outbox);
+      }
+      write(state);
+      long due = program.waitsByClock() ? nextDue() : Long.MAX_VALUE;
+      if (due < Long.MAX_VALUE) {
+        state.wakeAt(due);
+      }
+    }
+
+    /** When the first of the events that wait has waited long enough, by the clock. */
+    private long nextDue() {
+      long due = Long.MAX_VALUE;
+      for (Iterator<EntryMap.Entry> left = after(folded); left.hasNext(); ) {
+        EntryMap.Entry entry = left.next();
+        NumberedEvent each = NumberedEvent.of(TimeCode.of(entry.key()), entry.value());
+        due = Math.min(due, each.since() + program.waitMicros() + 1);
+      }
+      return due;
     }
 
     private void begin() {
@@ -330,9 +357,11 @@ public final class EventFold implements Node {
       if (program.waitMicros() == 0) {
         return program.waitEvents() == null || waiting >= program.waitEvents();
       }
-      return each.since() == Marks.UNKNOWN
-          ? endsTimeless
-          : reached > each.since() + program.waitMicros();
+      boolean timeless = each.since() == Marks.UNKNOWN;
+      if (endsTimeless && (timeless || program.waitsByClock())) {
+        return true;
+      }
+      return !timeless && reached > each.since() + program.waitMicros();
     }
 
     private Iterator<EntryMap.Entry> after(long number) {

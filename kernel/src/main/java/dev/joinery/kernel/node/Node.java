@@ -53,7 +53,7 @@ public interface Node {
   }
 
   /** Called once a time has come that {@link State#wakeAt} asked for. */
-  default void wake(long timestamp, State state, Outbox outbox) {
+  default void wake(Slice key, long timestamp, State state, Outbox outbox) {
     throw new UnsupportedOperationException("a node that asks for no time");
   }
 }

@@ -21,7 +21,7 @@ public final class Removed implements Node {
   }
 
   @Override
-  public void wake(long timestamp, State state, Outbox outbox) {
+  public void wake(Slice key, long timestamp, State state, Outbox outbox) {
     state.clear();
   }
 }

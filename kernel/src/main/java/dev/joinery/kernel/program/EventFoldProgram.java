@@ -35,6 +35,16 @@ public record EventFoldProgram(
     int product,
     Integer waitEvents)
     implements Program.NodeProgram {
+  /** Whether the clock tells how long events have waited, as they have no times. */
+  public boolean waitsByClock() {
+    return waitMicros > 0 && !timed;
+  }
+
+  @Override
+  public boolean isTimed() {
+    return waitsByClock();
+  }
+
   /** The assembler of the state after an event of a kind, over the one before and the event. */
   public record Transition(String kind, int assembler) implements Serializable {}
 }

@@ -157,7 +157,7 @@ public final class AsOf implements Node {
   }
 
   @Override
-  public void wake(long timestamp, State state, Outbox outbox) {
+  public void wake(Slice key, long timestamp, State state, Outbox outbox) {
     Work work = new Work(state, outbox, timestamp);
     work.memory.hear(new Marks(), timestamp);
     finish(work);

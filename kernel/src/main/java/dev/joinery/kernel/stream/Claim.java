@@ -93,7 +93,7 @@ public final class Claim implements Node {
   }
 
   @Override
-  public void wake(long timestamp, State state, Outbox outbox) {
+  public void wake(Slice key, long timestamp, State state, Outbox outbox) {
     ClaimMemory memory = ClaimMemory.read(program, forgotten, state);
     memory.forget(timestamp, state);
     memory.write(state);

@@ -123,7 +123,7 @@ public final class CurrentLookup implements Node {
   }
 
   @Override
-  public void wake(long timestamp, State state, Outbox outbox) {
+  public void wake(Slice key, long timestamp, State state, Outbox outbox) {
     CurrentLookupMemory memory = CurrentLookupMemory.read(program, state);
     TableFields.Answer answer = answer(memory.cell());
     boolean more = giveUp(memory, state, timestamp, outbox);

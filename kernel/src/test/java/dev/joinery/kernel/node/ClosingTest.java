@@ -54,7 +54,7 @@ class ClosingTest {
   /** The same in a batch that brings nothing. */
   private Map<Integer, Long> wake() {
     Outbox outbox = new Outbox();
-    closing.wake(2, state, outbox);
+    closing.wake(Slice.EMPTY, 2, state, outbox);
     return told(outbox);
   }
 

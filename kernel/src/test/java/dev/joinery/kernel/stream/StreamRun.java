@@ -255,7 +255,8 @@ final class StreamRun {
           && each.getValue().wakes.first() <= timestamp) {
         each.getValue().wakes.pollFirst();
         Outbox outbox = new Outbox();
-        nodes.node(node).wake(timestamp, each.getValue(), outbox);
+        Slice key = Address.keyOf(each.getKey().toBytes());
+        nodes.node(node).wake(key, timestamp, each.getValue(), outbox);
         outbox.forEachRemaining(next::add);
       }
     }
