@@ -16,7 +16,7 @@ def dumped(address: str, folder: Path) -> str:
         + ["--virtual-time-budget=3000", f"--user-data-dir={folder / 'profile'}", address],
         capture_output=True,
         text=True,
-        timeout=90,
+        timeout=300,
         check=True,
     )
     return done.stdout

@@ -61,7 +61,7 @@ def _file() -> Path:
 def _fetched() -> bytes:
     with TemporaryDirectory() as folder:
         pack = ["npm", "pack", f"axe-core@{_VERSION}", "--pack-destination", folder]
-        subprocess.run(pack, check=True, capture_output=True, timeout=60)
+        subprocess.run(pack, check=True, capture_output=True, timeout=120)
         with tarfile.open(Path(folder) / f"axe-core-{_VERSION}.tgz") as packed:
             program = packed.extractfile("package/axe.min.js")
             assert program is not None

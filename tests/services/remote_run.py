@@ -38,10 +38,10 @@ def beginning() -> Iterator[Begin]:
     """Give what begins a run of a folder's project; those that still run at the end are killed."""
     runs: list[Run] = []
 
-    def begin(folder: Path, *more: str) -> Run:
+    def begin(folder: Path, *more: str, once: bool = True) -> Run:
         runs.append(
             subprocess.Popen(
-                [*COMMAND, "run", "--once", *more],
+                [*COMMAND, "run", *(["--once"] if once else []), *more],
                 cwd=folder,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

@@ -272,7 +272,7 @@ def test_a_run_that_is_killed_goes_on_and_loses_nothing_while_hdfs_stands_still(
     user = sorted((tmp_path / "data" / "user").iterdir())[-1]
     user.write_text(user.read_text() + POISON)
 
-    first = begin(tmp_path)
+    first = begin(tmp_path, once=False)
     until_committed(folder, first)
     with pytest.raises(LeaseHeldError, match='another run of "profile" is active'):
         run_to_end(spark, tmp_path)

@@ -148,7 +148,8 @@ def test_a_start_in_bulk_sends_each_document_once_though_it_is_killed_as_it_read
     link.rows(f"insert into purchase {numbers} select i, i, 1, null, null from s")
     with Changes(url, seed=7):
         with live_run(folder, "--bootstrap-from", "database") as run:
-            run.until(lambda: has_any(folder, ".joinery/spool/db/.rows/*/*"), "reads tables")
+            reads = ".joinery/spool/db/.rows/*/*"
+            run.until(lambda: has_any(folder, reads, "out/profile/*"), "reads tables")
             run.kill()
         rebuild_in_bulk(spark, folder)
     run_to_end(spark, folder)
@@ -159,5 +160,6 @@ def test_a_start_in_bulk_sends_each_document_once_though_it_is_killed_as_it_read
     assert documents(folder) == truth(link)
 
 
-def has_any(folder: Path, pattern: str) -> bool:
-    return any(folder.glob(pattern))
+def has_any(folder: Path, *patterns: str) -> bool:
+    """Return whether something is there, or what comes after it where it was there too briefly."""
+    return any(any(folder.glob(each)) for each in patterns)

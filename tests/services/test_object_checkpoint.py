@@ -104,7 +104,7 @@ def test_of_two_runs_one_is_refused_and_one_that_is_killed_goes_on_and_leaves_no
     user = sorted((tmp_path / "data" / "user").iterdir())[-1]
     user.write_text(user.read_text() + POISON)
 
-    runs = [begin(tmp_path, *master), begin(tmp_path, *master)]
+    runs = [begin(tmp_path, *master, once=False), begin(tmp_path, *master, once=False)]
     while all(each.poll() is None for each in runs):
         time.sleep(0.05)
     (refused,) = (each for each in runs if each.poll() is not None)

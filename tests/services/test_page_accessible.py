@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import socket
+import subprocess
 import threading
 import time
 import urllib.request
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from tests.examples.browser import BROWSER
-from tests.services.accessible import DRIVER, Browser, browsing, can_fetch_axe
+from tests.services.accessible import DRIVER, Browser, axe, browsing, can_fetch_axe
 from tests.unit.ui.browser import LEFT, LETTERS, PRODUCT, TOKEN
 
 from joinery.ui.access import Door
@@ -74,6 +75,10 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def browser(address: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     """Somebody's browser."""
+    try:
+        axe()
+    except subprocess.SubprocessError as error:
+        pytest.skip(f"npm cannot fetch axe here: {error}")
     with browsing(tmp_path_factory.mktemp("browser")) as browser:
         yield browser
 
