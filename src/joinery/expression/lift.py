@@ -248,8 +248,8 @@ def _number(
         return taken.default
     value = argument.value if isinstance(argument, Literal) else None
     if isinstance(value, int | float | decimal.Decimal) and not isinstance(value, bool):
-        fits = taken.least <= value <= taken.most and (isinstance(value, int) or not taken.whole)
-        if fits:
+        near = float(value) if isinstance(value, decimal.Decimal) else value  # as a bound is kept
+        if taken.least <= near <= taken.most and (isinstance(value, int) or not taken.whole):
             return int(value) if taken.whole else float(value)
     raise problem(f"{taken.name} is a number from {taken.least:,} to {taken.most:,}", "")
 

@@ -268,7 +268,9 @@ def parse_type(text: str) -> DataType:
     except RecursionError:
         raise TypeTextError("the type is nested too deeply", offset=0) from None
     if parser.kind:
-        raise parser.error(f'type "{text}" continues after its end')
+        listed = text.removesuffix("[]").strip()
+        hint = f"Write array<{listed}>." if text.endswith("[]") else ""
+        raise parser.error(f'type "{text}" continues after its end', hint)
     return result
 
 
@@ -380,6 +382,11 @@ class _Parser:
         quoted = self.kind == "quoted"
         name = self.text[1:-1].replace("``", "`") if quoted else self.text
         self.advance()
+        if self.kind == "other":
+            raise self.error(
+                f'type "{self.source}" has "{self.text}" in the name of a field',
+                "Put such a name in backticks: struct<`größe`: int>.",
+            )
         self.accept(":")
         kind = self.type()
         if self.kind == "word" and self.text.lower() == "not":

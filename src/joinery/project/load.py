@@ -258,6 +258,8 @@ def _syntax(error: YAMLError, file: str) -> SpecError:
         hint = "Put a text with a colon in quotes."
     if "but got" in told and not hint:
         hint = "Put a text with brackets, braces, a comma or a colon in quotes."
+    if r"'\t'" in told:
+        hint = "Indent with spaces, not with tabs."
     place = Location(file, mark.line + 1, mark.column + 1)
     return _problem("SPEC_SYNTAX", f"not YAML: {told}", place, hint)
 

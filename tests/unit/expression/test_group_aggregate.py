@@ -116,6 +116,20 @@ def test_what_cannot_be_kept_is_refused_where_it_stands(
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "approx_quantile(x, 0.5, 0.001)",
+        "approx_quantile(x, 0.5, 0.5)",
+        "approx_count_distinct(x, 0.00205)",
+        "approx_count_distinct(x, 0.26)",
+        "quantile_sketch(x, 1e-3)",
+    ],
+)
+def test_a_number_may_be_the_bound_that_an_error_names(text: str) -> None:
+    assert 1 == len(lifted(text)[1])
+
+
+@pytest.mark.parametrize(
     ("text", "hint"),
     [
         ("bloom(s)", "Write bloom(column, 1000, 0.01)."),

@@ -60,6 +60,8 @@ def test_containers_nest() -> None:
         ("", 0, "Write one such as string."),
         ("interval day", 0, None),
         ("struct<a: int; b: int>", 13, ""),
+        ("struct<größe: int>", 9, "Put such a name in backticks: struct<`größe`: int>."),
+        ("string[]", 6, "Write array<string>."),
     ],
 )
 def test_what_is_not_a_type_is_refused_at_its_character(

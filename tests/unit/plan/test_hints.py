@@ -52,6 +52,12 @@ products:
             '"c" is one object: use its field without max.',
         ),
         (
+            "}\n\tagain: {root: customer",
+            r"not YAML: while scanning for the next token, found character '\t'"
+            " that cannot start any token",
+            "Indent with spaces, not with tabs.",
+        ),
+        (
             "}\n  again: {root: customer, fields: {id, name}",
             '"fields" of product "again" needs a list, or something for each name, not a map',
             "Write [id, name].",
