@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+import select
 import signal
 import sys
 from collections.abc import Sequence
@@ -45,6 +46,14 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(DONE)
+    except SystemExit as ended:
+        # Typer ends a command as failed, and without a word, at any broken pipe.
+        if not isinstance(broken := ended.__context__, BrokenPipeError):
+            raise
+        if _is_unread():
+            sys.exit(DONE)
+        _tell_defect(broken)
+        sys.exit(FAILED)
     except KeyboardInterrupt:
         sys.exit(FAILED)
     except Exception as error:
@@ -52,11 +61,23 @@ def main() -> None:
             raise
         if (refused := refused_file(error)) is not None:
             sys.exit(tell_error(refused))
-        sys.stderr.write(
-            f"error: {type(error).__name__}: {' '.join(str(error).split())[:300]}."
-            " This is a defect of joinery; --debug shows where. [INTERNAL]\n"
-        )
+        _tell_defect(error)
         sys.exit(FAILED)
+
+
+def _is_unread() -> bool:
+    """Return whether nobody reads any more what is written, as behind `joinery state P | head`."""
+    written = select.poll()
+    for descriptor in (1, 2):
+        written.register(descriptor, 0)
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in written.poll(0))
+
+
+def _tell_defect(error: Exception) -> None:
+    sys.stderr.write(
+        f"error: {type(error).__name__}: {' '.join(str(error).split())[:300]}."
+        " This is a defect of joinery; --debug shows where. [INTERNAL]\n"
+    )
 
 
 def _keep_exit_code() -> None:

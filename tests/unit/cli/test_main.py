@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import typer
 from tests.unit.cli.shop import PROJECT, joinery
 
+from joinery.cli import main
 from joinery.cli.commands import app
 from joinery.cli.demo import project_text
 from joinery.cli.project import plan_project
@@ -21,6 +25,44 @@ NAMES = [
     *((name,) for name in BUILT),
     *((name, inner) for name, group in GROUPS.items() for inner in group.commands),
 ]
+
+
+@pytest.mark.parametrize("arguments", [("check",), ("schema",), ("status",)], ids=" ".join)
+@pytest.mark.parametrize("errors", [False, True], ids=["output", "errors too"])
+def test_a_reader_who_leaves_makes_no_command_fail(
+    tmp_path: Path, arguments: tuple[str, ...], errors: bool
+) -> None:
+    (tmp_path / "joinery.yaml").write_text(PROJECT)
+    read, write = os.pipe()
+    os.close(read)
+
+    ended = subprocess.run(
+        [sys.executable, "-m", "joinery.cli.main", *arguments],
+        cwd=tmp_path,
+        stdout=write,
+        stderr=write if errors else subprocess.DEVNULL,
+    )
+
+    os.close(write)
+    assert 0 == ended.returncode
+
+
+def test_another_pipe_that_breaks_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object) -> None:
+        try:
+            raise BrokenPipeError(32, "Broken pipe")
+        except OSError:
+            sys.exit(1)  # as Typer does
+
+    monkeypatch.setattr(main, "_run", broken)
+
+    with pytest.raises(SystemExit) as ended:
+        main.main()
+
+    assert 1 == ended.value.code
+    assert "BrokenPipeError: [Errno 32] Broken pipe. This is a defect" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("names", [(), *NAMES], ids=" ".join)
