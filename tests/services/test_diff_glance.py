@@ -313,6 +313,16 @@ def test_a_numeric_that_is_no_number_has_the_words_of_the_connector(link: Connec
     assert words == [text for (text,) in found]
 
 
+def test_a_timestamp_that_no_number_counts_is_a_text(link: Connection) -> None:
+    made = json_of("t", "timestamp without time zone")
+    given = "{2026-01-01,294276-01-01,infinity,-infinity}"
+
+    found = link.execute(f"select {made} from unnest('{given}'::timestamp[]) as t".encode())
+
+    told = [1_767_225_600_000_000, "294276-01-01T00:00:00", "infinity", "-infinity"]
+    assert told == [value for (value,) in found.fetchall()]
+
+
 @pytest.mark.parametrize(
     ("name", "odd", "why"),
     [

@@ -36,7 +36,8 @@ _ALIKE = frozenset(
 _TEXTS = frozenset(("numeric", "json", "jsonb"))
 _MADE = {
     "date": "case when isfinite({0}) then to_json({0} - date '1970-01-01') else to_json({0}) end",
-    "timestamp without time zone": "case when isfinite({0}) then"
+    # Of later ones, the microseconds do not fit a bigint.
+    "timestamp without time zone": "case when isfinite({0}) and {0} < '294247-01-01' then"
     " to_json((extract(epoch from {0}) * 1000000)::bigint) else to_json({0}) end",
     "time without time zone": "(extract(epoch from {0}) * 1000000)::bigint",
     "bytea": "translate(encode({0}, 'base64'), E'\\n', '')",
