@@ -134,6 +134,11 @@ class DeadLetter:
         return "document" if "sink" in self.facts else "held"
 
     @property
+    def source(self) -> str:
+        """Where a record came from; empty for what is no record, and where that was not kept."""
+        return str(self.facts.get("source", ""))
+
+    @property
     def of(self) -> str:
         """The topic of a record, the product of a document, the stream of an event."""
         name = {"record": "topic", "event": "stream"}.get(self.kind, "product")

@@ -64,11 +64,29 @@ class KeptLetters:
             for (at, state, by), some in groupby(ordered, _done)
         ]
 
-    def of(self, names: Collection[str]) -> KeptLetters:
-        """Return those of some topics, products or streams."""
-        letters = tuple(each for each in self.letters if each.of in names)
+    def of(self, names: Collection[str], sources: Collection[str] = ()) -> KeptLetters:
+        """Return those of some topics, products or streams.
+
+        Args:
+            names: Of them.
+            sources: Whose records count, since another source may have a topic of the same name;
+                where none is named, all do.
+        """
+        letters = tuple(
+            each for each in self.letters if belongs(each.of, each.source, names, sources)
+        )
         ids = {each.id for each in letters}
         return KeptLetters(letters, tuple(each for each in self.marks if each.id in ids))
+
+
+def belongs(of: str, source: str, names: Collection[str], sources: Collection[str]) -> bool:
+    """Return whether a letter of a name and a source is one of those that `KeptLetters.of` returns.
+
+    Example:
+        >>> belongs("public.a", "crm", ["public.a"], ["shop"]), belongs("a", "", ["a"], ["shop"])
+        (False, True)
+    """
+    return of in names and (not sources or source in ("", *sources))
 
 
 def _done(mark: Resolution) -> tuple[str, State, str]:

@@ -27,7 +27,7 @@ from joinery.model.status import ProductTotals, QueryStatus
 from joinery.observe.actions import actions_about, logged_actions
 from joinery.observe.audit_note import AuditNote, audited_at
 from joinery.observe.behind import BEHIND_S, since, waits_for, why_behind
-from joinery.observe.kept_letters import kept_letters
+from joinery.observe.kept_letters import belongs, kept_letters
 from joinery.observe.outline import Outline
 from joinery.observe.read_status import not_read, read_status
 from joinery.observe.rebuilding import Rebuilding, goes_on
@@ -218,7 +218,7 @@ def outline_status(
     runs = {query: _Run.read(root, query) for query in dict.fromkeys(every.values())}
     costs = {name: runs[query].cost_us(name) for name, query in every.items()}
     kept = kept_letters(project.letters)
-    letters = None if kept is None else Counter(each.of for each in kept.open)
+    letters = None if kept is None else Counter((each.of, each.source) for each in kept.open)
     rebuilds = {query: Rebuilding.of(root, query) for query in runs}
     done = logged_actions(root, {query: run.asked for query, run in runs.items()}, recent=True)
     found = []
@@ -439,10 +439,12 @@ def _fresh_s(state: State, mine: ProductTotals, told: QueryStatus, now: float) -
     return max(since_s, age_s or 0.0) if state in ("behind", "waiting") else since_s
 
 
-def _dead(project: Outline, letters: Mapping[str, int], name: str, run: _Run) -> int:
+def _dead(project: Outline, letters: Mapping[tuple[str, str], int], name: str, run: _Run) -> int:
+    """Return how many letters are a product's, of those counted by name and source."""
     told = run.told.products.get(name) if run.told is not None else None
-    relations = told.relations if told is not None else ()
-    return sum(letters.get(each, 0) for each in project.dead_letter_names(name, relations))
+    relations, sources = (told.relations, told.sources) if told is not None else ((), ())
+    names = project.dead_letter_names(name, relations)
+    return sum(count for each, count in letters.items() if belongs(*each, names, sources))
 
 
 def _judged(status: ProductStatus, expect: Expectations) -> ProductStatus:

@@ -189,8 +189,8 @@ class Fleet:
         if kept is None:
             return None
         totals = told.products.get(name) if told is not None else None
-        relations = totals.relations if totals is not None else ()
-        return kept.of(outline.dead_letter_names(name, relations))
+        relations, sources = (totals.relations, totals.sources) if totals is not None else ((), ())
+        return kept.of(outline.dead_letter_names(name, relations), sources)
 
     def forget(self) -> None:
         """Look again at the next question, since something was changed."""

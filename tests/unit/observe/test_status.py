@@ -444,6 +444,23 @@ def test_open_dead_letters_of_its_topics_count(spec: ProjectSpec, tmp_path: Path
     assert (1, ("dead: 1, expected 0",)) == (found.dead, found.missed)
 
 
+def test_dead_letters_of_another_source_that_has_such_a_topic_do_not_count(
+    spec: ProjectSpec,
+) -> None:
+    folder = spec.path_of(".joinery/dead_letters")
+    folder.mkdir(parents=True)
+    letter = {"reason": "malformed", "topic": "user", "file": "1.jsonl", "line": 1}
+    letter |= {"time": "2026-01-01T00:00:00Z"}
+    sources = ({"source": "crm"}, {"source": "crm", "line": 2}, {"source": "shop"}, {"line": 3})
+    lines = [json.dumps({**letter, **each}) for each in sources]
+    (folder / "person-1.jsonl").write_text("".join(f"{each}\n" for each in lines))
+    totals = replace(CAUGHT_UP.products["person"], sources=("shop",))
+
+    found = told(spec, replace(CAUGHT_UP, products={"person": totals}))
+
+    assert 2 == found.dead
+
+
 def test_dead_letters_of_real_time_are_those_that_the_run_counted(spec: ProjectSpec) -> None:
     """They are in a topic, also where the project's own place is a folder."""
     totals = replace(CAUGHT_UP.products["person"], dead=3)
