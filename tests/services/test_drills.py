@@ -1,4 +1,4 @@
-"""The drills of docs/drills: one night with three incidents, as the pages tell them."""
+"""The drills of docs/drills: a night with three incidents, and one more, as the pages tell."""
 
 from __future__ import annotations
 
@@ -18,11 +18,17 @@ from tests.services.command import Command, joinery_run
 from tests.unit.drill import Drill
 from tests.unit.page import Page
 
+from joinery.capture.spool import SpoolFolder
+from joinery.delivery.control import who
 from joinery.dev.postgres import postgres as postgres_service
 from joinery.dev.service import Service
 
 pytestmark = [pytest.mark.services, pytest.mark.spark]
 NAMED_S = 60.0
+LIMIT_BYTES = 48 << 20
+MUCH_ELSE = (
+    b"create table much as select repeat(md5(n::text), 30) from generate_series(1, 60000) as n"
+)
 TABLES = (
     "create table customer (id bigint primary key, name text)",
     "create table purchase (id bigint primary key, customer_id bigint, amount numeric(10,2))",
@@ -84,6 +90,7 @@ def night(postgres: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
             target.address.rpartition("@")[2]: "127.0.0.1:5433/shop",
             f"port {target.ports['client']} ": "port 5433 ",
             f"{folder}/": "",
+            who(): "ada@ops-1",
         }
         made = Night(folder, link, target, names)
         with made.runs:
@@ -125,6 +132,42 @@ def test_a_night_of_incidents_goes_as_the_drills_tell(night: Night) -> None:
     sink_stopped(night, run)
 
     assert 0 == run.end()[0]
+
+
+def test_a_slot_that_fills_a_disk_is_dealt_with_as_the_drill_tells(night: Night) -> None:
+    drill = night.drill("full_log")
+    file = night.folder / "joinery.yaml"
+    lines = file.read_text().splitlines(keepends=True)
+    limited = [drill.page.blocks["yaml"] if each.startswith("sources:") else each for each in lines]
+    file.write_text("".join(limited))
+    run = night.run("run")
+    run.wait_for(lambda: night.right() and live(3))
+
+    drill.type()
+    spool = SpoolFolder(night.folder / ".joinery/spool/db")
+    until(lambda: not spool.held())
+    night.source.execute("update customer set name = 'Bea' where id = 2")
+    night.source.execute(MUCH_ELSE)
+    assert 1 == run.ended()[0]
+    drill.type()
+    drill.type()
+    assert kept_bytes(night) > LIMIT_BYTES
+    drill.type()
+    line, _ = drill.next()
+    again = night.run(line)
+    again.wait_for(lambda: night.right() and live(1) and kept_bytes(night) < LIMIT_BYTES)
+    drill.type()
+    drill.type()
+
+    assert drill.over()
+    assert 0 == again.end()[0]
+
+
+def kept_bytes(night: Night) -> int:
+    """Return how much of the log the server keeps for the slot."""
+    kept = "select (pg_current_wal_lsn() - restart_lsn)::bigint from pg_replication_slots"
+    [(found,)] = night.source.execute(f"{kept} where slot_name = 'joinery_shop_db'".encode())
+    return int(found)
 
 
 def killed(night: Night, run: Command) -> Command:
