@@ -35,8 +35,9 @@ from joinery.capture.mysql_reading import MysqlReading
 from joinery.capture.server import ServerShortError
 from joinery.capture.spool import SpoolFolder
 from joinery.capture.state import state_of
-from joinery.clients.mysql import MysqlAddress, MysqlLink
+from joinery.clients.mysql import MysqlLink
 from joinery.dev.service import Service
+from joinery.project.mysql_address import MysqlAddress
 
 pytestmark = pytest.mark.services
 server, url = mysql_captured.server, mysql_captured.url
