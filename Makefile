@@ -148,6 +148,9 @@ nexmark: setup ## Nexmark's queries beside Flink, Spark and DuckDB: make nexmark
 	@$(BIN)/python -m bench.nexmark.run $(if $(EVENTS),--events $(EVENTS)) \
 		$(if $(QUERIES),--queries $(QUERIES)) $(if $(SIDES),--sides $(SIDES)) $(ARGS)
 
+flink-patterns: setup ## Random patterns in Flink SQL beside a plain matcher: make flink-patterns [ARGS="--patterns 20 --seed 7"]
+	@$(BIN)/python -m tests.oracle.flink_patterns $(ARGS)
+
 fleet: setup ## A hundred products over forty relations, in one group and in ten: make fleet [CHANGES=200000] [ARGS="--groups 1"]
 	@$(BIN)/python -m bench.fleet.run $(if $(filter command line environment,$(origin CHANGES)),--changes $(CHANGES)) $(ARGS)
 
@@ -162,4 +165,4 @@ wheel: setup ## Build a wheel that carries the kernel into dist/
 clean: ## Remove what is built, keep .venv
 	@rm -rf build dist kernel/build src/joinery/_kernel .mypy_cache .ruff_cache .pytest_cache
 
-.PHONY: help setup kernel classes jdk demo demo-real coffee-shop social-network web-traffic timeline alerts fraud bank test check coverage format golden oracle exhaustive time chaos versions churn bench nexmark fleet docs wheel clean
+.PHONY: help setup kernel classes jdk demo demo-real coffee-shop social-network web-traffic timeline alerts fraud bank test check coverage format golden oracle exhaustive time chaos versions churn bench nexmark flink-patterns fleet docs wheel clean
