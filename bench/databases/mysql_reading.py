@@ -24,8 +24,9 @@ import psutil
 from joinery.capture.capture import Capture, CaptureOptions
 from joinery.capture.mysql import MysqlDatabase
 from joinery.capture.spool import SpoolFolder
-from joinery.clients.mysql import MysqlAddress, MysqlLink
+from joinery.clients.mysql import MysqlLink
 from joinery.dev.mariadb import mariadb
+from joinery.project.mysql_address import MysqlAddress
 from joinery.spark.jar import capture_jar
 
 _LOOK_S = 0.05
