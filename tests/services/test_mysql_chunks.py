@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from tests.services import mysql_captured
@@ -310,3 +311,33 @@ def test_a_place_is_the_end_of_a_log_of_which_all_can_be_read(server: Service) -
         place = visible_place(link)
 
         assert place == files_of(link, plugin_of(link)).end
+
+
+def test_a_table_gets_a_place_of_its_own_where_nobody_may_lock_all(url: str) -> None:
+    with closing(connected(url)) as root, reader_of(root, url) as reader:
+        if plugin_of(root) == "mariadb":
+            pytest.skip("MariaDB tells the place without a lock")
+        database = database_of(reader, "customer")
+        with closing(connected(reader)) as link:
+            assert visible_place(link) is None
+        before = visible_place(root)
+        with closing(MysqlReading(database)) as reading:
+            first = reading.begin(database.tables[0], 1)
+            root.rows("insert into customer values (1, 'n')")
+            second = reading.begin(database.tables[0], 1)
+
+        assert before == first.place
+        assert visible_place(root) == second.place > first.place
+
+
+@contextmanager
+def reader_of(root: MysqlLink, url: str) -> Iterator[str]:
+    """Give the URL of a user who may lock single tables, but not all."""
+    root.rows("create user reader identified by 'word'")
+    try:
+        root.rows("grant replication client on *.* to reader")
+        root.rows("grant select, lock tables on *.* to reader")
+        address = urlsplit(url)
+        yield address._replace(netloc=f"reader:word@{address.netloc.rpartition('@')[2]}").geturl()
+    finally:
+        root.rows("drop user reader")

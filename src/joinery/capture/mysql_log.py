@@ -21,6 +21,7 @@ Plugin = Literal["mysql", "mariadb"]
 
 _POSITION_BITS = 33  # as the capture's process shifts
 _DENIED = (1044, 1142, 1227)
+_NO_LOCK_OF_ALL = (1045, 1227)
 _NO_SUCH_EVENT = 1220
 _STATUS_RENAMED = (8, 2)
 _ENCRYPTION_BYTES = 512  # in front of a file of MySQL's, before what positions count
@@ -99,7 +100,7 @@ def files_of(link: MysqlLink, plugin: Plugin) -> LogFiles:
     return LogFiles(named, place_of(str(file), int(position)))
 
 
-def visible_place(link: MysqlLink) -> int:
+def visible_place(link: MysqlLink) -> int | None:
     """Return a place of the log before which all that was committed is visible to who reads.
 
     A transaction is in the log shortly before its rows can be read. MariaDB tells up to where the
@@ -107,6 +108,9 @@ def visible_place(link: MysqlLink) -> int:
 
     Args:
         link: A connection that reads repeatably, and does not wait long for a lock.
+
+    Returns:
+        None where the server lets nobody lock all tables, as those of cloud providers.
 
     Raises:
         MysqlError: Statements ran for so long that the lock was not had, or the server is gone.
@@ -116,7 +120,32 @@ def visible_place(link: MysqlLink) -> int:
         told = dict(link.rows("show status like 'binlog_snapshot_%'"))
         link.rows("rollback")
         return place_of(str(told["Binlog_snapshot_file"]), int(told["Binlog_snapshot_position"]))
-    link.rows("flush tables with read lock")
+    try:
+        return _locked_end(link, "flush tables with read lock")
+    except MysqlError as error:
+        if error.number in _NO_LOCK_OF_ALL:
+            return None
+        raise
+
+
+def visible_place_of(link: MysqlLink, table: str) -> int:
+    """Return a place of MySQL's log before which all that was committed to a table is visible.
+
+    A transaction that changed the table holds on to it until its rows can be read.
+
+    Args:
+        link: A connection that does not wait long for a lock.
+        table: Its name, quoted.
+
+    Raises:
+        MysqlError: A transaction that changed the table is open for long, the user may not lock it,
+            or the server is gone.
+    """
+    return _locked_end(link, f"lock tables {table} read")
+
+
+def _locked_end(link: MysqlLink, lock: str) -> int:
+    link.rows(lock)
     try:
         file, position, *_ = _log_status(link, "mysql")
     finally:

@@ -13,7 +13,8 @@ from pathlib import Path
 from joinery.capture.chunks import Chunks
 from joinery.capture.mysql import MysqlDatabase
 from joinery.capture.mysql_chunks import begin_session, read_chunk
-from joinery.capture.mysql_log import visible_place
+from joinery.capture.mysql_log import visible_place, visible_place_of
+from joinery.capture.mysql_row import quote_table
 from joinery.clients.mysql import MysqlError, MysqlLink
 
 
@@ -36,7 +37,8 @@ class MysqlReading:
         """Return a reading that begins now, whose place is before all that it misses.
 
         A place serves all tables that begin before another change file is complete: whatever is in
-        files before the first was visible when it was taken.
+        files before the first was visible when it was taken. One that was taken with a single
+        table locked serves only that table.
 
         Args:
             table: As database.table.
@@ -44,7 +46,11 @@ class MysqlReading:
         """
         if self._placed is None or self._placed[0] != first:
             with self._used() as link:
-                self._placed = (first, visible_place(link))
+                place = visible_place(link)
+                if place is None:
+                    of_table = visible_place_of(link, quote_table(table))
+                    return Chunks(place=of_table, transaction=0, first=first)
+            self._placed = (first, place)
         return Chunks(place=self._placed[1], transaction=0, first=first)
 
     def ended_before(self, transaction: int) -> bool:
