@@ -71,9 +71,9 @@ def read_by_spark(spark: SparkSession, folder: Path, operator: int) -> int:
         .option("stateVarName", "value")
         .load(str(folder / ".joinery" / "checkpoint" / "all"))
     )
-    parts = state.selectExpr("key.value as key", "list_element.value as part").collect()
-    keys = {bytes(each.key) for each in parts}
-    return sum(map(len, keys)) + sum(len(each.part) for each in parts)
+    parts = state.select("partition_id", "key.*", "list_element.*").collect()
+    keys = {(partition, bytes(key)) for partition, key, _ in parts}
+    return sum(len(key) for _, key in keys) + sum(len(part) for *_, part in parts)
 
 
 def test_each_node_has_the_keys_that_it_keeps_something_for(folder: Path) -> None:
