@@ -52,6 +52,8 @@ STATE_SETTINGS: Mapping[str, str] = {
 """What keeps join state."""
 RUN_SETTINGS: Mapping[str, str] = {
     **STATE_SETTINGS,
+    # A query that has not ended by then is interrupted again (`stop_query`).
+    "spark.sql.streaming.stopTimeout": "5s",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     # What expressions ask for while they run; all else is settled when they are compiled.
     "spark.sql.mapKeyDedupPolicy": "EXCEPTION",

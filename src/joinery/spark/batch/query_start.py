@@ -19,6 +19,7 @@ from joinery.spark.batch.mode import RunMode
 from joinery.spark.batch.query import QueryRun
 from joinery.spark.batch.query_kernel import open_batch_kernel, open_level_kernel
 from joinery.spark.batch.ready import Ends
+from joinery.spark.batch.stopping import stop_query
 from joinery.spark.batch.store_kernel import StoreKernel
 from joinery.spark.batch.store_thread import StoreThread
 from joinery.spark.batch.timers import TICK_MS, has_timers, running_timers
@@ -93,7 +94,7 @@ class QueryStarter:
                 started[query.name] = self.start(query)
         except BaseException:
             for each in started.values():
-                each.stop()
+                stop_query(each)
             raise
         return started
 

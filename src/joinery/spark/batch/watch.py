@@ -25,6 +25,7 @@ from joinery.spark.batch.pause import Pauses, paused_warning
 from joinery.spark.batch.progress import ProgressBoard
 from joinery.spark.batch.query import BatchRefusedError, BatchUnfinishedError, QueryRun
 from joinery.spark.batch.query_states import Ask
+from joinery.spark.batch.stopping import stop_query
 from joinery.spark.batch.timers import OverdueTimers
 from joinery.spark.real_time.run import RealTimeRun
 from joinery.spark.recovery.attempt import (
@@ -169,12 +170,12 @@ class Watch:
             self._outages[query.name].seen(self._topics.unreachable(query.name))
             leaves = query.ending.is_set() or query.pausing.is_set()
             if query.lease.lost or (leaves and self._may_stop(query, active)):
-                active.stop()
+                stop_query(active)
             elif self._missed_timers(query, active):
-                active.stop()
+                stop_query(active)
                 self._begin_overdue(query)
             elif self._has_built(query) and self._may_stop(query, active):
-                active.stop()
+                stop_query(active)
                 self._start_again(query)
             return True
         failure = query.lease.lost or query.failure or active.exception()

@@ -254,7 +254,7 @@ final class KafkaStream
   @Override
   public void stop() {
     try {
-      topics.stop();
+      Connectors.stop(topics);
     } finally {
       if (ends != null) {
         ends.close();

@@ -193,7 +193,7 @@ final class SharedEnds {
   /** What is made again takes secrets as they are then. */
   private void disconnect() {
     if (connector != null) {
-      connector.stop();
+      Connectors.stop(connector);
     }
     connector = null;
   }

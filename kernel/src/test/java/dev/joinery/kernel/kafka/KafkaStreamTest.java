@@ -11,6 +11,7 @@ import dev.joinery.kernel.admission.Rest;
 import java.io.IOException;
 import java.util.Arrays;
 import java.util.Map;
+import java.util.concurrent.CountDownLatch;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
@@ -27,6 +28,7 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.apache.spark.unsafe.types.UTF8String;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import scala.jdk.javaapi.CollectionConverters;
 
 class KafkaStreamTest {
@@ -163,6 +165,17 @@ class KafkaStreamTest {
   }
 
   @Test
+  @Timeout(60)
+  void aClientThatDoesNotEndKeepsNobodyFromEnding() {
+    topic.stopped = new CountDownLatch(1);
+
+    stream.stop();
+
+    assertEquals(1, topic.stopped.getCount());
+    topic.stopped.countDown();
+  }
+
+  @Test
   void aRunThatEndsAtTheEndsOfItsLogsAsksTheConnector() {
     topic.end = 70;
     ends.stand = true;
@@ -256,6 +269,7 @@ class KafkaStreamTest {
     int recordBytes = 128;
     int reads;
     int asked;
+    CountDownLatch stopped = new CountDownLatch(0);
 
     @Override
     public Offset latestOffset(Offset start, ReadLimit limit) {
@@ -313,6 +327,12 @@ class KafkaStreamTest {
     public void commit(Offset end) {}
 
     @Override
-    public void stop() {}
+    public void stop() {
+      try {
+        stopped.await();
+      } catch (InterruptedException ending) {
+        Thread.currentThread().interrupt();
+      }
+    }
   }
 }
